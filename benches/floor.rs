@@ -7,7 +7,9 @@
 //!
 //! It trusts its server: every response must have the same length, and nothing may come unasked.
 //!
-//! `floor --port 8080 -c 100 -d 3 [--pipeline 4]`
+//! With `--websocket BYTES` the requests are messages of this length to a WebSocket that echoes them.
+//!
+//! `floor --port 8080 -c 100 -d 3 [--pipeline 4] [--websocket 15]`
 #![allow(unsafe_code, reason = "the floor calls libc directly, so that no wrapper can be part of what it costs")]
 #![allow(missing_docs, reason = "a program, not a library")]
 #![allow(clippy::disallowed_methods, reason = "this is an edge: it reads the clock to time a run")]
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     // `cargo bench` starts every bench with this flag; this one is a tool that needs a server.
     if args.is_empty() || args.iter().any(|arg| arg == "--bench") {
-        eprintln!("usage: floor --port P -c CONNECTIONS -d SECONDS [--pipeline DEPTH] (benches/run.py starts it)");
+        eprintln!("usage: floor --port P -c CONNECTIONS -d SECONDS [--pipeline DEPTH] [--websocket BYTES]");
         return ExitCode::SUCCESS;
     }
     match Options::parse(&args).and_then(|options| run(&options)) {
@@ -43,12 +45,13 @@ struct Options {
     port: u16,
     connections: usize,
     seconds: f64,
-    depth: usize, // requests in flight per connection, >= 1
+    depth: usize,             // requests in flight per connection, >= 1
+    websocket: Option<usize>, // length of the messages of a WebSocket, in [1, 125] bytes
 }
 
 impl Options {
     fn parse(args: &[String]) -> io::Result<Self> {
-        let mut options = Self { port: 0, connections: 1, seconds: 1.0, depth: 1 };
+        let mut options = Self { port: 0, connections: 1, seconds: 1.0, depth: 1, websocket: None };
         for pair in args.chunks(2) {
             let [flag, value] = pair else { return Err(invalid(format!("{} needs a value", pair[0]))) };
             let bad = || invalid(format!("{flag} {value}: not a number in range"));
@@ -57,6 +60,10 @@ impl Options {
                 "-c" => options.connections = value.parse().map_err(|_| bad())?,
                 "-d" => options.seconds = value.parse().map_err(|_| bad())?,
                 "--pipeline" => options.depth = value.parse().map_err(|_| bad())?,
+                "--websocket" => {
+                    let bytes = value.parse().ok().filter(|bytes| (1..126).contains(bytes));
+                    options.websocket = Some(bytes.ok_or_else(bad)?);
+                }
                 _ => return Err(invalid(format!("unknown flag {flag}"))),
             }
         }
@@ -67,7 +74,15 @@ impl Options {
     }
 
     fn request(&self) -> Vec<u8> {
-        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port).into_bytes()
+        match self.websocket {
+            // A text frame with a mask of zeros.
+            Some(bytes) => [&[0x81, 0x80 | bytes as u8, 0, 0, 0, 0][..], &vec![b'a'; bytes]].concat(),
+            None => self.head("").into_bytes(),
+        }
+    }
+
+    fn head(&self, fields: &str) -> String {
+        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{fields}\r\n", self.port)
     }
 }
 
@@ -94,15 +109,36 @@ fn connect(options: &Options) -> io::Result<(Vec<TcpStream>, usize)> {
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, options.port);
     let mut sockets = Vec::with_capacity(options.connections);
     for _ in 0..options.connections {
-        let socket = TcpStream::connect(address)?;
+        let mut socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
+        if options.websocket.is_some() {
+            upgrade(&mut socket, options)?;
+        }
         sockets.push(socket);
     }
-    let response_len = first_response(&mut sockets[0], &options.request())?;
+    // An echo comes back in a frame without a mask.
+    let response_len = match options.websocket {
+        Some(bytes) => bytes + 2,
+        None => first_response(&mut sockets[0], &options.request())?,
+    };
     for socket in &sockets {
         socket.set_nonblocking(true)?;
     }
     Ok((sockets, response_len))
+}
+
+/// Makes a connection a WebSocket, whose service sends nothing unasked.
+fn upgrade(socket: &mut TcpStream, options: &Options) -> io::Result<()> {
+    let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    socket.write_all(options.head(fields).as_bytes())?;
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        socket.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    if head.starts_with(b"HTTP/1.1 101") { Ok(()) } else { Err(invalid("there is no WebSocket".to_owned())) }
 }
 
 /// The length in bytes of the response to `request`: head and Content-Length.

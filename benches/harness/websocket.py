@@ -12,7 +12,7 @@ from harness.programs import SCRIPTS
 from harness.servers import Server, StartError, service
 from harness.trial import Bench, Trial, rounds, shown
 
-WEIR, BY_ID, K6 = "weir", "weir, replies by an ID", "k6"
+WEIR, BY_ID, FLOOR, K6 = "weir", "weir, replies by an ID", "floor", "k6"
 MESSAGE = '{"type":"ping"}'
 CONNECTIONS, RATE = 50, 5_000
 CLOSED = f"closed loop, {CONNECTIONS} connections"
@@ -27,7 +27,8 @@ def measure(bench: Bench) -> list[Trial]:
     if WEIR not in bench.programs:
         return []
     plan = bench.plan
-    closed = [(CLOSED, name, CONNECTIONS, plan.closed_s) for name in (WEIR, BY_ID)]
+    bare = [FLOOR] if FLOOR in bench.programs else []
+    closed = [(CLOSED, name, CONNECTIONS, plan.closed_s) for name in (WEIR, BY_ID, *bare)]
     slow = [(CLOSED, K6, CONNECTIONS, plan.scenario_s)] if K6 in bench.programs else []
     opened = [(OPEN, name, CONNECTIONS, plan.open_s) for name in (WEIR, BY_ID)]
     trials = []
@@ -60,6 +61,9 @@ def _command(bench: Bench, trial: Trial, server: Server, folder: str) -> list[st
         arguments = ["run", "--quiet", "--no-usage-report", "--summary-export", f"{folder}/k6.json"]
         arguments += ["-e", f"URL={url}", "-e", f"SECONDS={seconds}", "-e", f"CONNECTIONS={connections}"]
         return [str(bench.programs[K6]), *arguments, str(SCRIPTS / "k6_ws.js")]
+    if trial.contender == FLOOR:
+        loop = ["--port", str(server.port), "-c", str(connections), "-d", str(seconds)]
+        return [str(bench.programs[FLOOR]), *loop, "--websocket", str(len(MESSAGE))]
     load = ["-c", str(connections), "-d", f"{seconds}s", "-t", "1", "--format", "json"]
     if trial.case != CLOSED:
         rate = RATE if trial.case == OPEN else HELD // 10
@@ -74,7 +78,7 @@ def _fill(trial: Trial, finished: Finished, server: Server) -> None:
         lines = finished.stderr.strip().splitlines()
         trial.error = f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
         return
-    said: dict[str, Any] = {} if trial.contender == K6 else json.loads(finished.stdout)
+    said: dict[str, Any] = {} if trial.contender in (K6, FLOOR) else json.loads(finished.stdout)
     trial.requests = json.loads(server.get("/stats"))["received"]
     trial.user_us_per_request = finished.user_s * 1e6 / max(trial.requests, 1)
     trial.sys_us_per_request = finished.sys_s * 1e6 / max(trial.requests, 1)

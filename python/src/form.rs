@@ -92,7 +92,7 @@ impl LoadRequest {
             http2: http2_options(&form)?,
             streams: stream_options(&form, websocket.listens)?,
             websocket,
-            grpc: GrpcOptions::of_files(form.take("proto")?, form.take("proto_path")?, form.take("protoset")?),
+            grpc: grpc_options(&form)?,
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
@@ -120,6 +120,12 @@ pub(crate) fn http2_options(form: &PythonArgs<'_>) -> PyResult<Http2Options> {
         streams: form.take("streams")?,
         window_bytes: form.take("h2_window")?,
     })
+}
+
+fn grpc_options(form: &PythonArgs<'_>) -> PyResult<GrpcOptions> {
+    let mut options = GrpcOptions::of_files(form.take("proto")?, form.take("proto_path")?, form.take("protoset")?);
+    options.message_interval = form.time("message_interval")?.map(Into::into);
+    Ok(options)
 }
 
 /// Certificates of connections; `key`: name of the argument that has the private key.

@@ -81,6 +81,7 @@ def load(
     deflate: bool | Literal["no-context"] = False,
     first_message: _Body | Sequence[_Body] | None = None,
     first_replies: int | None = None,
+    message_interval: Time | None = None,
     reply: str | None = None,
     listen: bool = False,
     ping_interval: Time | None = None,
@@ -176,6 +177,7 @@ def load(
         deflate: Offers compression (permessage-deflate); ``"no-context"``: each message of the service by itself.
         first_message: Message that each connection begins with, as `body` has them; or several, in order.
         first_replies: Messages that are awaited after each of these (default 1).
+        message_interval: Time between the messages of a call of gRPC. Default: they are sent together.
         reply: Part of a message that its reply repeats, such as ``'jsonpath "$.id"'``. Default: replies come in order.
         listen: Connections that only listen to what the service pushes; see `Run.streams`.
         ping_interval: Time between two pings of a connection; see `Run.websocket`. Default: no pings.

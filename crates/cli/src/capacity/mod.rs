@@ -113,6 +113,7 @@ pub(super) fn run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    asked.request_args.reject_file("capacity")?;
     let (format, strict) = (asked.format, asked.strict);
     if format == CapacityFormat::Json && host.is_some() {
         reserve_stdout()?;

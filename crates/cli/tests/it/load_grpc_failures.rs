@@ -40,6 +40,21 @@ fn a_call_with_a_fault_fails_in_weir_run_with_one_reason() {
 }
 
 #[test]
+fn a_message_may_be_as_deep_as_protobuf_permits_and_no_deeper() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let nested = |levels: usize| [r#"{"messageValue":"#.repeat(levels), "{}".to_owned(), "}".repeat(levels)].concat();
+    for (levels, code, ok) in [(99, 0, 4), (101, 3, 0)] {
+        weir.write("nested.json", nested(levels));
+        let args = ["-b", "@nested.json", "-n", "4", "-c", "2", "--check", "bytes count > 0"];
+        let output = weir.run(&[&["load", &url(&serving, "Mirror"), "--format", "json"], &args[..]].concat());
+        assert_eq!((output.code, output.json().requests.ok), (code, ok), "{levels}: {output:?}");
+    }
+    let played = weir.run(&["run", &url(&serving, "Mirror"), "-b", "@nested.json"]);
+    assert!(played.code == 1 && played.stdout.contains("recursion limit reached"), "{played:?}");
+}
+
+#[test]
 fn a_status_is_compared_by_its_name_or_its_code() {
     let serving = Serving::start(&["grpc"]);
     let weir = Weir::new();

@@ -143,3 +143,37 @@ fn the_commands_of_the_page_work() {
         );
     }
 }
+
+#[test]
+fn messages_of_a_call_are_sent_at_their_interval_whether_or_not_responses_come() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let all = r#"[{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": "d"}]"#;
+    let interval = ["--message-interval", "20ms", "-n", "6", "-c", "1", "--streams", "3"];
+    for further in [&[][..], &["--check", "status == 0"]] {
+        for (method, events) in [("Collect", None), ("Chat", Some(24))] {
+            let args = [&["-b", all], &interval[..], further].concat();
+            let run = weir.load(&url(&serving, method), &args);
+            assert_eq!((run.requests.ok, run.streams.map(|streams| streams.events)), (6, events), "{method}");
+            // The last one is sent three intervals after the first one.
+            assert!(run.response_ms.min.unwrap() >= 59.0, "{method}: {:?}", run.response_ms);
+        }
+    }
+    let together = weir.load(&url(&serving, "Collect"), &["-b", all, "-n", "100", "-c", "1"]);
+    assert!(together.response_ms.min.unwrap() < 59.0, "{:?}", together.response_ms);
+    let stats = serving.get("/stats").json();
+    assert_eq!(stats["status"]["OK"].as_u64().map(|calls| calls >= 124), Some(true), "{stats}");
+    // One that waits for its time ends with the load's timeout, and with the server.
+    let args = ["-b", all, "--message-interval", "1h", "--timeout", "2s", "-n", "1", "-c", "1", "--format", "json"];
+    let run = weir.run(&[&["load", &url(&serving, "Collect")], &args[..]].concat()).json();
+    let ended = ["timeout", "DEADLINE_EXCEEDED"].map(|kind| run.failures.get(kind).copied().unwrap_or(0));
+    assert_eq!(ended.iter().sum::<u64>(), 1, "{:?}", run.failures);
+    for (address, args, words) in [
+        (url(&serving, "Echo"), &["--message-interval", "1s"][..], "this one takes one message"),
+        (url(&serving, "Collect"), &["--message-interval", "0s"], "--message-interval: invalid time 0"),
+        (format!("http://{}/", serving.address), &["--message-interval", "1s"], "are for URLs of gRPC"),
+    ] {
+        let output = weir.run(&[&["load", &address, "-n", "1"], args].concat());
+        assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
+    }
+}

@@ -153,6 +153,10 @@ fn metadata_comes_back_and_a_status_is_what_was_asked_for() {
                     .unwrap();
             assert_eq!(called.outcome().unwrap().0, 3, "{body:?}");
         }
+        let long = [&[0, 1, 0, 0, 1][..], &vec![0; (16 << 20) + 1]].concat();
+        let called =
+            post(&mut client, "/weir.test.v1.Test/Echo", long, &[("content-type", "application/grpc")]).await.unwrap();
+        assert_eq!(called.outcome(), Some((8, "a message is longer than 16 MiB".to_owned())));
     });
 }
 

@@ -160,7 +160,7 @@ impl MeasurementRunner<'_> {
         }
         if let Some(used) = sampling.excess_memory_bytes() {
             let most = self.programs.definition.limits.memory_bytes.unwrap_or(0);
-            let why = format!("ended for its memory: {} MiB used, {} MiB allowed", used >> 20, most >> 20);
+            let why = format!("over its memory limit: {} MiB used, {} MiB allowed", used >> 20, most >> 20);
             return Err(running.failure(why));
         }
         if running.has_terminated() {
@@ -222,7 +222,7 @@ impl MeasurementRunner<'_> {
             ended
         });
         if let (Some(used), true) = (sampling.excess_memory_bytes(), (self.programs.go_on)()) {
-            return Err(running.failure(format!("ended for its memory: {} MiB used", used >> 20)));
+            return Err(running.failure(format!("over its memory limit: {} MiB used", used >> 20)));
         }
         ended?;
         measured.measurement.usage = measured.samples.usage(None);

@@ -131,7 +131,7 @@ pub(super) fn limitations(findings: &Findings<'_>) -> Vec<String> {
     if outcome.missing > 0 {
         let reason = if outcome.out_of_time { "the timeout of the study" } else { "an interruption" };
         limitations.push(format!(
-            "{} measurements are missing, because of {reason}. The same command continues.",
+            "{} measurements are missing, because of {reason}. Run the same command to continue.",
             outcome.missing
         ));
     }

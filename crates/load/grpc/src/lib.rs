@@ -9,6 +9,7 @@ mod file_set;
 pub mod messages;
 pub mod metadata;
 pub mod method;
+mod nesting;
 pub mod reflection;
 pub mod schema;
 

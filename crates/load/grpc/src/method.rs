@@ -5,6 +5,7 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor, Metho
 use serde_json::value::RawValue;
 
 use super::messages::{push_message, read_messages};
+use super::nesting::is_shallow;
 
 /// Method of a service.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ impl GrpcMethod {
     /// # Errors
     /// One line: why the JSON is not of the message's type, with line and column.
     pub fn encode(&self, json: &str, compresses: bool) -> Result<Vec<u8>, String> {
+        // A byte order mark, which some editors write, and nobody sees.
+        let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let input = self.descriptor.input();
         let mut body = Vec::new();
         let pieces = pieces(json, self.descriptor.is_client_streaming())?;
@@ -109,6 +112,9 @@ fn decode_as(
     read_messages(body, encoding, |bytes| {
         let message = DynamicMessage::decode(descriptor.clone(), bytes)
             .map_err(|error| format!("a message is not a {}: {error}", descriptor.full_name()))?;
+        if !is_shallow(&message) {
+            return Err(format!("a message of {} has more than 100 levels of messages", descriptor.full_name()));
+        }
         if !text.is_empty() {
             text.push(b'\n');
         }
@@ -151,8 +157,21 @@ fn read_message(descriptor: &MessageDescriptor, json: &str, piece: &str) -> Resu
         let (line, column) = position(json, piece, (error.line().max(1), error.column().max(1)));
         let text = error.to_string();
         let words = text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words);
+        let words = in_words_of_json(words.trim_end_matches('.'));
         format!("not a {}: {words}, at line {line} column {column}", descriptor.full_name())
     })
+}
+
+/// Words of the reader about a wrong type, in those of JSON.
+fn in_words_of_json(words: &str) -> String {
+    let types = words.strip_prefix("invalid type: ").and_then(|types| types.split_once(", expected "));
+    let Some((found, expected)) = types else { return words.to_owned() };
+    let in_json = |name| match name {
+        "map" | "a map" => "an object",
+        "sequence" | "a sequence" => "an array",
+        other => other,
+    };
+    format!("invalid type: {}, expected {}", in_json(found), in_json(expected))
 }
 
 /// Position within `json` of a position within `piece`, which is a part of it; both from 1.

@@ -59,10 +59,21 @@ impl MethodName {
     /// # Errors
     /// One line: what the path lacks.
     pub fn parse(path: &str) -> Result<Self, String> {
-        let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
+        let rest = path.strip_prefix('/').unwrap_or(path);
+        let mut parts = rest.split('/');
         match (parts.next(), parts.next(), parts.next()) {
+            _ if rest.contains('?') => Err(format!(
+                "invalid path '{}' of a gRPC URL: calls have no query; write values into the message, -b, or metadata, -H",
+                path.escape_debug()
+            )),
             (Some(service), Some(method), None) if !service.is_empty() && !method.is_empty() => {
                 Ok(Self { service: service.to_owned(), method: method.to_owned() })
+            }
+            // As in grpcurl's `describe` and in ghz.
+            (Some(name), None, None) if name.matches('.').count() > 1 => {
+                let (service, method) = name.rsplit_once('.').unwrap_or((name, ""));
+                let (service, method) = (service.escape_debug(), method.escape_debug());
+                Err(format!("invalid path '{}' of a gRPC URL; write /{service}/{method}", path.escape_debug()))
             }
             _ => Err(format!(
                 "invalid path '{}' of a gRPC URL; write grpc://host:port/package.Service/Method",
@@ -96,7 +107,7 @@ impl GrpcSchema {
         let mut texts: Vec<(String, String)> = Vec::new();
         for file in files {
             let text = read(file)?.ok_or_else(|| format!("no file '{}'", file.escape_debug()))?;
-            texts.push((file.clone(), text));
+            texts.push((file.clone(), without_mark(text)));
         }
         // Each attempt shows one import that is still missing.
         loop {
@@ -117,7 +128,7 @@ impl GrpcSchema {
             };
             let name = missing.borrow_mut().take();
             match name.map(|name| read(&name).map(|text| (name, text))).transpose()? {
-                Some((name, Some(text))) => texts.push((name, text)),
+                Some((name, Some(text))) => texts.push((name, without_mark(text))),
                 _ => return Err(mistake(&error)),
             }
         }
@@ -185,7 +196,9 @@ pub(super) fn unknown_service(name: &str, services: &[String]) -> String {
 
 fn unknown(noun: &str, name: &str, has: &str, names: &[String]) -> String {
     let mut text = format!("unknown {noun} '{}'; ", name.escape_debug());
-    if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
+    // A service without its package is far from its full name.
+    let by_end = || names.iter().map(String::as_str).find(|known| known.rsplit('.').next() == Some(name));
+    if let Some(near) = nearest(name, names.iter().map(String::as_str)).or_else(by_end) {
         text.push_str(&format!("did you mean '{near}'? "));
     }
     let shown: Vec<&str> = names.iter().map(String::as_str).take(MAX_NAMES).collect();
@@ -201,10 +214,19 @@ fn unknown(noun: &str, name: &str, has: &str, names: &[String]) -> String {
 /// Mistake of a source with its position: `shop.proto:3:7: ...`.
 fn mistake(error: &protox::Error) -> String {
     let text = one_line(&format!("{error:?}"));
+    let text = match text.strip_suffix("but found 'edition'") {
+        Some(_) => "it has an edition of protobuf; proto2 and proto3 are read".to_owned(),
+        None => text,
+    };
     match error.file() {
         Some(file) if !text.starts_with(file) => format!("{file}: {text}"),
         _ => text,
     }
+}
+
+/// Text of a file without a byte order mark, as the compiler of protobuf takes it.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
 }
 
 /// Text of a library in one line.

@@ -42,7 +42,7 @@ pub(super) fn heading(report: &TrendReport) -> Vec<String> {
     let mut lines =
         vec![format!("{}{rate}", last.plan), format!("{} · {count}, {from} to {to}{left_out}", last.machine)];
     if runs.len() < MIN_RUNS {
-        lines.push(format!("below {MIN_RUNS} runs hardly any change can be told from chance"));
+        lines.push(format!("with fewer than {MIN_RUNS} runs, hardly any change can be told from chance"));
     }
     lines
 }

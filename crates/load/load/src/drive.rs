@@ -138,7 +138,8 @@ impl WorkerTeam {
         };
         let workers = threads.map(worker).collect::<Result<Vec<_>, _>>()?;
         drop((reports, trace));
-        let stack_bytes = if plan.program.is_some() { PROGRAM_STACK_BYTES } else { STACK_BYTES };
+        let recurses = plan.program.is_some() || plan.grpc.is_some();
+        let stack_bytes = if recurses { PROGRAM_STACK_BYTES } else { STACK_BYTES };
         execute(workers, &shared, stack_bytes, meanwhile)
     }
 }
@@ -164,7 +165,8 @@ fn execute<F: Flow + Send, T>(
 
 /// Size of a worker's stack.
 const STACK_BYTES: usize = 256 << 10;
-/// Size of the stack of a worker whose users a program drives: interpreters recurse.
+/// Size of the stack of a worker whose users a program drives or make calls of gRPC: interpreters recurse, and so does what
+/// reads messages within messages.
 const PROGRAM_STACK_BYTES: usize = 4 << 20;
 /// Time after the end of the load in which a call of a program that has not returned may still do so, and the same
 /// after an early end.

@@ -196,7 +196,7 @@ impl LoadPlan {
             requests,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2: http2.map(|http2| http2.for_calls(grpc.is_some())),
-            grpc: grpc.map(|call| GrpcCalls::of(Some(&call))),
+            grpc: grpc.map(|call| GrpcCalls::of(Some(&call), options.grpc.message_interval)),
             preconnect: if preconnects { base.connections } else { 0 },
             ..base
         }

@@ -26,7 +26,7 @@ fn exceptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
     if all == 0 {
         return Vec::new();
     }
-    let mut lines = vec![paint.red(&format!("exceptions   {} iterations have thrown", count(all)))];
+    let mut lines = vec![paint.red(&format!("exceptions   thrown in {} iterations", count(all)))];
     for exception in script.exceptions.iter().take(MAX_EXCEPTIONS) {
         let text = format!("{} x {}", count(exception.count), exception.message);
         lines.extend(wrap("  ", &text).into_iter().map(|line| paint.red(&line)));
@@ -41,7 +41,7 @@ fn interruptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
         return Vec::new();
     }
     let places = script.interrupted_at.join(", ");
-    let lines = wrap("interrupted  ", &format!("the script still computed at its end: {places}"));
+    let lines = wrap("interrupted  ", &format!("the script was still running at the end: {places}"));
     lines.into_iter().map(|line| paint.red(&line)).collect()
 }
 

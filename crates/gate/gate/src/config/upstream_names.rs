@@ -35,7 +35,7 @@ pub(super) fn resolve(table: &DocumentTable<'_>) -> Option<ResolveInterval> {
 pub(super) fn resolver(table: &DocumentTable<'_>) -> Vec<SocketAddr> {
     let Some(node) = table.get("resolver") else { return Vec::new() };
     if table.get("resolve").is_none() {
-        node.error("nothing is resolved without resolve", r#"write resolve = "ttl", or leave it out"#);
+        node.error("it has no effect without resolve", r#"write resolve = "ttl", or leave it out"#);
     }
     let Some(list) = node.list() else { return Vec::new() };
     if list.is_empty() {

@@ -51,9 +51,9 @@ impl PriorityFairnessRule {
     pub fn fault(&self) -> Option<Fault> {
         let Self { window, slack, min_claims: floor, entries } = *self;
         if window == Nanos::ZERO {
-            Some(Fault::new(format!("a window of {window} remembers nothing"), "make it longer, e.g. 10s"))
+            Some(Fault::new(format!("a window of {window} is too short"), "make it longer, e.g. 10s"))
         } else if !(slack >= 1.0 && slack.is_finite()) {
-            let what = format!("a slack of {slack} would take from callers what is theirs");
+            let what = format!("a slack of {slack} would cut callers below their share");
             Some(Fault::new(what, "make it 1 at least"))
         } else if !(floor >= 0.0 && floor.is_finite()) {
             Some(Fault::new(format!("a floor of {floor} is not possible"), "make it 0 at least, e.g. 5"))
@@ -344,8 +344,8 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "a window of 0ns remembers nothing; make it longer, e.g. 10s",
-                "a slack of 0.5 would take from callers what is theirs; make it 1 at least",
+                "a window of 0ns is too short; make it longer, e.g. 10s",
+                "a slack of 0.5 would cut callers below their share; make it 1 at least",
                 "a floor of -1 is not possible; make it 0 at least, e.g. 5",
                 "0 callers cannot be remembered; make it 1 at least and 262144 at most, e.g. 4096",
             ]

@@ -43,12 +43,10 @@ impl ThrottleRule {
     pub fn validation_error(&self) -> Option<Fault> {
         let Self { k, window, max_fraction: most, .. } = self;
         if !(*k >= 1.0 && k.is_finite()) {
-            Some(Fault::new(
-                format!("a k of {k} would drop calls that the upstream takes"),
-                "make it 1 at least, e.g. 2",
-            ))
+            let what = format!("a k of {k} would drop calls that the upstream accepts");
+            Some(Fault::new(what, "make it 1 at least, e.g. 2"))
         } else if *window == Nanos::ZERO {
-            Some(Fault::new(format!("a window of {window} remembers nothing"), "make it longer, e.g. 30s"))
+            Some(Fault::new(format!("a window of {window} is too short"), "make it longer, e.g. 30s"))
         } else if !(0.0..1.0).contains(most) {
             let what = format!("with a maximum drop fraction of {most} a recovered upstream is never detected");
             Some(Fault::new(what, "make it 0 at least and below 1, e.g. 0.9"))
@@ -279,9 +277,9 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
-                "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",
-                "a window of 0ns remembers nothing; make it longer, e.g. 30s",
+                "a k of 0.5 would drop calls that the upstream accepts; make it 1 at least, e.g. 2",
+                "a k of NaN would drop calls that the upstream accepts; make it 1 at least, e.g. 2",
+                "a window of 0ns is too short; make it longer, e.g. 30s",
                 "with a maximum drop fraction of 1 a recovered upstream is never detected; \
                  make it 0 at least and below 1, e.g. 0.9",
             ]

@@ -24,6 +24,8 @@ const GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bi
 
 pub(super) const INVALID_ARGUMENT: u16 = 3;
 pub(super) const DEADLINE_EXCEEDED: u16 = 4;
+/// Status of a message that is too long, as in other servers.
+pub(super) const RESOURCE_EXHAUSTED: u16 = 8;
 pub(super) const UNIMPLEMENTED: u16 = 12;
 pub(super) const UNAVAILABLE: u16 = 14;
 

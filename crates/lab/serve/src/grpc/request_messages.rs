@@ -10,7 +10,7 @@ use weir_events::{EventReader, StreamFormat};
 use weir_grpc::messages::message_of;
 use weir_server::RequestBody;
 
-use super::call_error::CallError;
+use super::call_error::{CallError, RESOURCE_EXHAUSTED};
 
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -48,6 +48,10 @@ impl RequestMessages {
             let Ok(data) = frame.into_data() else { continue };
             let mut rest = &data[..];
             while let Some(event) = self.reader.next_event(&mut rest) {
+                if event.is_truncated {
+                    let why = format!("a message is longer than {} MiB", MAX_MESSAGE_BYTES >> 20);
+                    return Err(CallError::new(RESOURCE_EXHAUSTED, why));
+                }
                 let message = message_of(&event, &self.encoding).map_err(CallError::invalid)?;
                 self.waiting.push_back(message.into_owned());
             }

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::method;
+use crate::messages::push_message;
+use crate::{GrpcSchema, MethodName};
 
 fn order() -> impl Strategy<Value = Value> {
     let payment = prop_oneof![
@@ -75,12 +77,52 @@ fn a_message_that_is_not_of_its_type_is_named_with_its_position() {
         ("Get", "{\"items\": [{\"size\": \"HUGE\"}]}", &["HUGE", "line 1"]),
         ("Get", "{\"id\": 1", &["not JSON", "line 1"]),
         ("Get", "{}\n {}", &["takes one message", "line 2 column 2"]),
-        ("Get", "[{}]", &["not a shop.v1.Order", "line 1"]),
+        ("Get", "[{}]", &["not a shop.v1.Order: invalid type: an array, expected an object, at line 1"]),
+        ("Get", "{\"token\": \"@@@\"}", &["invalid base64", "offset 0, at line 1 column 15"]),
         ("Chat", "[{}, {\"id\": 1},\n {\"nmae\": 2}]", &["nmae", "line 2 column"]),
         ("Chat", "{}\n{}\n  {\"nmae\": 2}", &["nmae", "line 3 column"]),
     ] {
         let found = method(name).encode(json, false).expect_err(json);
         assert!(why.iter().all(|part| found.contains(part)) && found.lines().count() == 1, "{found}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_message() {
+    assert_eq!(method("Get").encode("\u{feff}{}", false), Ok(vec![0; 5]));
+}
+
+/// Field with bytes.
+fn field(tag: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![tag << 3 | 2];
+    prost::encoding::encode_varint(bytes.len() as u64, &mut out);
+    out.extend(bytes);
+    out
+}
+
+/// Response with one `Any` within the other.
+fn any_within_any(count: usize) -> Vec<u8> {
+    let content = (1..count)
+        .fold(field(1, b"t/a.M"), |content, _| [field(1, b"t/google.protobuf.Any"), field(2, &content)].concat());
+    let mut body = Vec::new();
+    push_message(&field(1, &content), false, &mut body).expect("short");
+    body
+}
+
+#[test]
+fn levels_of_messages_are_bounded_also_where_each_is_the_bytes_of_another_one() {
+    let text = "syntax = \"proto3\"; package a; import \"google/protobuf/any.proto\";\
+        message M { google.protobuf.Any any = 1; } service S { rpc Do(M) returns (M); }";
+    let schema = GrpcSchema::compile(&["a.proto".to_owned()], &mut |_| Ok(Some(text.to_owned()))).expect("valid");
+    let call = schema.method(&MethodName::parse("/a.S/Do").expect("valid")).expect("there");
+    let found = call.decode(&any_within_any(2), b"");
+    let json = r#"{"any":{"@type":"t/google.protobuf.Any","value":{"@type":"t/a.M"}}}"#;
+    assert_eq!(found.as_deref(), Ok(json));
+    // The response, and the message in the last one.
+    assert!(call.decode(&any_within_any(98), b"").is_ok());
+    for count in [99, 20_000] {
+        let found = call.decode(&any_within_any(count), b"").expect_err("too deep");
+        assert_eq!(found, "a message of a.M has more than 100 levels of messages");
     }
 }
 

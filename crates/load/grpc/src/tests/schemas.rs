@@ -30,11 +30,15 @@ fn an_unknown_name_has_a_suggestion_and_those_that_are_there() {
         ),
         ("/shop.v1.Shop/get", "unknown method 'get'; did you mean 'Get'? shop.v1.Shop has Get, Watch, Upload, Chat"),
         ("/shop.v1.Stock/Q", "unknown method 'Q'; shop.v1.Stock has Get"),
+        ("/Stock/Get", "unknown service 'Stock'; did you mean 'shop.v1.Stock'? there are shop.v1.Shop, shop.v1.Stock"),
     ] {
         assert_eq!(schema().method(&MethodName::parse(path).expect("valid")).err().as_deref(), Some(why));
     }
     for path in ["", "/", "/a", "/a/", "//b", "/a/b/c"] {
         assert!(MethodName::parse(path).is_err_and(|why| why.contains("package.Service/Method")), "{path}");
+    }
+    for (path, words) in [("/a.b.C.D", "write /a.b.C/D"), ("/a.B/C?d=1", "calls have no query")] {
+        assert!(MethodName::parse(path).is_err_and(|why| why.contains(words)), "{path}");
     }
 }
 
@@ -49,10 +53,12 @@ fn a_mistake_in_a_file_has_its_position() {
         ("syntax = \"proto3\";\nmessage A { strin a = 1; }", "a.proto:2:13"),
         ("syntax = \"proto3\";\nmessage A {", "a.proto: expected"),
         ("syntax = \"proto3\";\nimport \"none.proto\";", "none.proto"),
+        ("edition = \"2023\";\n", "a.proto: it has an edition of protobuf; proto2 and proto3 are read"),
     ] {
         let found = compile(text);
         assert!(found.contains(why) && found.lines().count() == 1, "{found}");
     }
+    assert_eq!(compile("\u{feff}syntax = \"proto3\";"), "");
     let found = GrpcSchema::compile(&["none.proto".to_owned()], &mut |_| Ok(None)).err();
     assert_eq!(found.as_deref(), Some("no file 'none.proto'"));
 }

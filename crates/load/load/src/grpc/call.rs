@@ -1,5 +1,6 @@
 //! The method that all requests call.
 
+use weir_base::Nanos;
 use weir_grpc::GrpcMethod;
 
 use crate::plan::PlanError;
@@ -17,12 +18,15 @@ pub struct GrpcCall {
 pub struct GrpcCalls {
     /// Whether responses to requests of the plan may have any number of messages.
     pub(crate) are_streams: bool,
+    /// Time between the messages of a request; `None` if they are sent together.
+    pub(crate) message_interval: Option<Nanos>,
 }
 
 impl GrpcCalls {
     /// Calls of a method; of scenarios without one, which have methods of their own.
-    pub(crate) fn of(call: Option<&GrpcCall>) -> Self {
-        Self { are_streams: call.is_some_and(|call| call.method.kind().has_response_stream()) }
+    pub(crate) fn of(call: Option<&GrpcCall>, message_interval: Option<Nanos>) -> Self {
+        let are_streams = call.is_some_and(|call| call.method.kind().has_response_stream());
+        Self { are_streams, message_interval }
     }
 }
 

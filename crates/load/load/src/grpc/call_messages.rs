@@ -47,7 +47,7 @@ impl CallMessages {
         let fault = match flag {
             0 => return,
             1 if self.is_encoded => return,
-            1 => "a message is compressed, and the response has no grpc-encoding",
+            1 => "a message is compressed, and the response has no grpc-encoding gzip",
             _ => "a message begins with a byte other than 0 and 1",
         };
         self.fault.get_or_insert(fault);

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use weir_base::Nanos;
 
 use super::call::GrpcCall;
 use super::target::GrpcTarget;
 use crate::plan::PlanError;
 
-/// Options of calls of gRPC: where the schema of the service is from. Without files it is from the server.
+/// Options of calls of gRPC: where the schema of the service is from, without files from the server; and when messages are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GrpcOptions {
@@ -18,6 +19,8 @@ pub struct GrpcOptions {
     pub proto_paths: Vec<PathBuf>,
     /// File with a descriptor set.
     pub protoset: Option<PathBuf>,
+    /// Time between the messages of a call; they are sent together without one.
+    pub message_interval: Option<Nanos>,
     /// The call that the options of requests were made for.
     pub(crate) made_for: Option<GrpcTarget>,
 }
@@ -25,7 +28,7 @@ pub struct GrpcOptions {
 impl GrpcOptions {
     /// Schema from these files, in these folders, or from a descriptor set.
     pub fn of_files(protos: Vec<PathBuf>, proto_paths: Vec<PathBuf>, protoset: Option<PathBuf>) -> Self {
-        Self { protos, proto_paths, protoset, made_for: None }
+        Self { protos, proto_paths, protoset, message_interval: None, made_for: None }
     }
 
     /// Whether nothing is given.

@@ -72,7 +72,14 @@ pub(crate) fn with_grpc(options: &Options) -> Result<Cow<'_, Options>, PlanError
     if options.scenarios.iter().any(|source| source.call.is_some()) {
         return mixed_calls(options).map(Cow::Owned);
     }
-    call_options(options, &mut Vec::new())
+    let made = call_options(options, &mut Vec::new())?;
+    if made.grpc.message_interval.is_some()
+        && made.grpc.call()?.is_some_and(|call| !call.method.kind().has_request_stream())
+    {
+        let why = "--message-interval is for methods that take a stream; this one takes one message";
+        return Err(PlanError::Conflict(why));
+    }
+    Ok(made)
 }
 
 /// Schemas that are known, by origin and service.
@@ -135,8 +142,8 @@ fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
 /// Options of one grpc URL as those of requests over HTTP/2.
 fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Cow<'o, Options>, PlanError> {
     let Some((scheme, http)) = scheme_of(&options.url) else {
-        let why =
-            "--proto, --proto-path and --protoset are for URLs of gRPC; write grpc://host:port/package.Service/Method";
+        let why = "--proto, --proto-path, --protoset and --message-interval are for URLs of gRPC; write \
+             grpc://host:port/package.Service/Method";
         return if options.grpc.is_empty() { Ok(Cow::Borrowed(options)) } else { Err(PlanError::Conflict(why)) };
     };
     check(options)?;
@@ -191,6 +198,10 @@ fn check(options: &Options) -> Result<(), PlanError> {
     let rules = [
         (options.method.is_some(), "--method is for HTTP; a call of gRPC has its method in the URL"),
         (options.pipeline.unwrap_or(1) > 1, "--pipeline is for HTTP/1.1; calls of gRPC have --streams"),
+        (
+            options.grpc.message_interval == Some(Nanos::ZERO),
+            "--message-interval: invalid time 0; write e.g. 100ms, or leave it out",
+        ),
         (!options.scenarios.is_empty(), "a grpc URL is for one method; leave out the scenario"),
         (options.program.is_some(), "a grpc URL is for one method; leave out the script"),
         (
@@ -202,10 +213,12 @@ fn check(options: &Options) -> Result<(), PlanError> {
         return Err(PlanError::Conflict(why));
     }
     for line in &options.headers {
-        let Ok((name, value)) = parse_header(line) else { continue };
-        if !value.contains("{{") {
-            check_metadata(name, value).map_err(|why| PlanError::Value("header", why))?;
+        // One with a template is checked with its values.
+        if line.contains("{{") {
+            continue;
         }
+        let (name, value) = parse_header(line)?;
+        check_metadata(name, value).map_err(|why| PlanError::Value("header", why))?;
     }
     Ok(())
 }

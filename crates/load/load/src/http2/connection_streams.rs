@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 
 use crate::flight::{ReadTimes, TimeoutStarts};
 use weir_base::Nanos;
-use weir_http2::connection::{ClientConnection, ClientSettings, OpenError, ResponseNotes, StreamRequest};
+use weir_http2::connection::{ClientConnection, ClientSettings, OpenError, ResponseNotes, StreamId, StreamRequest};
 use weir_http2::error_code::ErrorCode;
 use weir_http2::request::RequestHeadError;
 use weir_net::stream::Stream;
@@ -32,6 +32,12 @@ pub(crate) struct ConnectionStreams<X> {
     pub(crate) has_opened: bool,
     /// Whether its requests are calls of gRPC.
     pub(crate) has_calls: bool,
+    /// Time between the messages of a call; `None` if they are sent together.
+    pub(crate) message_interval: Option<Nanos>,
+    /// Times of messages that are sent later, and their streams, ...
+    later: Vec<(Nanos, StreamId)>,
+    /// ... and the earliest of these times that is noted for a wake-up.
+    wakes_at: Option<Nanos>,
     /// Time when the transport was there, and the settings were sent.
     pub(crate) began: Nanos,
     /// Time when the last bytes came.
@@ -72,6 +78,9 @@ impl<X: FlowExchange> ConnectionStreams<X> {
             is_retired: false,
             has_opened: false,
             has_calls: false,
+            message_interval: None,
+            later: Vec::new(),
+            wakes_at: None,
             began: Nanos::ZERO,
             received: Nanos::ZERO,
             pinged: None,
@@ -240,7 +249,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
         loop {
             if opens {
                 self.open_waiting(requests, knows_server, now);
-                self.send_bodies(requests);
+                self.send_bodies(requests, now);
             }
             let output = self.protocol.output();
             if output.is_empty() {
@@ -294,7 +303,27 @@ impl<X: FlowExchange> ConnectionStreams<X> {
         }
     }
 
-    fn send_bodies(&mut self, requests: &[WireRequest]) {
+    /// Time of the next message that is sent later, if it is not noted for a wake-up.
+    pub(crate) fn next_wake(&mut self) -> Option<Nanos> {
+        let next = self.later.iter().map(|(at, _)| *at).min()?;
+        let is_noted = self.wakes_at.is_some_and(|noted| noted <= next);
+        (!is_noted).then(|| *self.wakes_at.insert(next))
+    }
+
+    /// Lets the messages go on that are due.
+    pub(crate) fn resume_due(&mut self, now: Nanos) {
+        let Self { later, protocol, .. } = self;
+        later.retain(|(at, stream)| {
+            let is_due = *at <= now;
+            if is_due {
+                protocol.resume_body(*stream);
+            }
+            !is_due
+        });
+        self.wakes_at = None;
+    }
+
+    fn send_bodies(&mut self, requests: &[WireRequest], now: Nanos) {
         while let Some(pending) = self.protocol.next_body() {
             let Some(Some(exchange)) = self.exchanges.get_mut(pending.key as usize) else {
                 // Streams and requests end together.
@@ -315,7 +344,21 @@ impl<X: FlowExchange> ConnectionStreams<X> {
                 }
             });
             let goes_on = of_call.unwrap_or_else(|| {
-                let taken = protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) as u64;
+                let mut pace = exchange.pace;
+                let rest = exchange.body_from(requests, pending.sent);
+                let part = match self.message_interval {
+                    None => Ok(rest),
+                    Some(interval) => pace.part(rest, pending.sent, interval, now - exchange.flight.sent),
+                };
+                let taken = match part {
+                    Ok(part) => protocol.send_body(pending.stream, part) as u64,
+                    Err(due) => {
+                        protocol.pause_body(pending.stream);
+                        self.later.push((exchange.flight.sent + due, pending.stream));
+                        return true;
+                    }
+                };
+                exchange.pace = pace;
                 if self.notes_writes && taken > 0 && pending.sent + taken >= exchange.body_length(requests) {
                     self.whole.push(pending.key);
                 }

@@ -1,6 +1,7 @@
 //! HTTP/2 of a load: options, and the requests of a connection. The protocol itself is [`weir_http2`].
 
 mod connection_streams;
+mod message_pace;
 mod options;
 mod stream_exchange;
 mod stream_groups;

@@ -5,6 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_http2::connection::{StreamId, StreamRequest};
 use weir_net::wire::WireRequest;
 
+use super::message_pace::MessagePace;
 use crate::exchange::FlowExchange;
 use crate::flight::{Flight, TimeoutStarts};
 
@@ -24,6 +25,8 @@ pub(crate) struct StreamExchange<X> {
     pub(crate) bytes_out: u64,
     /// How often a service did not process the request, and its connection ended.
     pub(crate) resends: u8,
+    /// Messages that may be sent, of a call whose messages are sent one after the other.
+    pub(super) pace: MessagePace,
     /// Length of its head.
     head_length: usize,
 }
@@ -31,7 +34,17 @@ pub(crate) struct StreamExchange<X> {
 impl<X: FlowExchange> StreamExchange<X> {
     /// Request that is given to a connection at `joined`.
     pub(crate) fn new(flight: Flight, user: u32, inner: X, requests: &[WireRequest], joined: Nanos) -> Self {
-        let mut exchange = Self { flight, user, inner, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
+        let mut exchange = Self {
+            flight,
+            user,
+            inner,
+            joined,
+            stream: None,
+            bytes_out: 0,
+            resends: 0,
+            pace: MessagePace::default(),
+            head_length: 0,
+        };
         exchange.head_length = head_length(exchange.parts(requests, 0)[0]);
         exchange
     }

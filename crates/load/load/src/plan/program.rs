@@ -42,7 +42,7 @@ impl LoadPlan {
             preconnect: 0,
             requests: Vec::new(),
             http2: http2.or_else(|| (calls == ProgramCalls::ByOrigin).then(Http2Plan::of_calls_alone)),
-            grpc: if are_calls { Some(GrpcCalls::of(None)) } else { self.grpc },
+            grpc: if are_calls { Some(GrpcCalls::of(None, None)) } else { self.grpc },
             target: if are_calls { of_calls(self.target) } else { self.target },
             program: Some(ProgramPlan {
                 program,

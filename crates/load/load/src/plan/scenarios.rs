@@ -19,7 +19,7 @@ impl LoadPlan {
     pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let are_calls = options.grpc.is_call() || options.scenarios.iter().any(|source| source.made_for.is_some());
-        let grpc = are_calls.then(|| GrpcCalls::of(None));
+        let grpc = are_calls.then(|| GrpcCalls::of(None, options.grpc.message_interval));
         let mix = ScenarioMix::compile(options, keeps_alive(options), options.seed.unwrap_or(0))?;
         let frame = LoadFrame::of(options)?;
         let until = frame.length.of_iterations(&frame.pacing);

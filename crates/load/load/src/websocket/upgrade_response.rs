@@ -43,8 +43,14 @@ impl UpgradeResponse {
         offer: &HandshakeOffer,
         key: &HandshakeKey,
     ) -> Result<Option<UpgradeResult>, String> {
-        let before = self.head.len();
+        let mut before = self.head.len();
         self.head.extend_from_slice(rest);
+        // They may come before any response (RFC 9110, 15.2), and their ends are in these bytes.
+        while let Some(length) = interim_bytes(&self.head) {
+            self.head.drain(..length);
+            *rest = &rest[length - before..];
+            before = 0;
+        }
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         match response.parse(&self.head) {
@@ -63,6 +69,47 @@ impl UpgradeResponse {
             }
             Ok(httparse::Status::Partial) => Err("a response to the upgrade whose head is too long".to_owned()),
             Err(error) => Err(format!("a response to the upgrade that is not HTTP/1.1: {error}")),
+        }
+    }
+}
+
+/// Length of an interim response at the start of a head, such as 100 and 103; `None` if there is none that is whole.
+fn interim_bytes(head: &[u8]) -> Option<usize> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut response = httparse::Response::new(&mut fields);
+    match response.parse(head) {
+        Ok(httparse::Status::Complete(length)) if matches!(response.code, Some(100 | 102..=199)) => Some(length),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interim_responses_are_passed_over_in_pieces_of_any_size() {
+        let (offer, key) = (HandshakeOffer::default(), HandshakeKey::of([7; 16]));
+        let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+        let upgraded = format!(
+            "HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
+            key.accept()
+        );
+        let all = [interim, &upgraded, "frames"].concat();
+        for size in 1..all.len() {
+            let mut response = UpgradeResponse::default();
+            let mut left = Vec::new();
+            let mut found = None;
+            for piece in all.as_bytes().chunks(size) {
+                let mut rest = piece;
+                if found.is_none() {
+                    found = response.take(&mut rest, &offer, &key).expect("responses");
+                }
+                left.extend_from_slice(rest);
+            }
+            let found = found.expect("whole");
+            assert!(found.agreement.is_ok() && found.head_bytes == upgraded.len(), "{size}: {found:?}");
+            assert_eq!((left.as_slice(), response.head()), (&b"frames"[..], upgraded.as_bytes()), "{size}");
         }
     }
 }

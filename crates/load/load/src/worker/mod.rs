@@ -190,6 +190,7 @@ impl<'a, F: Flow> Worker<'a, F> {
         let now = self.clock.now();
         let has_moved = !self.streams.moved.is_empty() && self.connections.can_start();
         let due = if has_moved { Some(now) } else { F::next_due(self) };
+        let due = due.into_iter().chain(self.next_message()).min();
         let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + MAX_SLEEP);
         let gap = until - now;
         if gap < MIN_SLEEP || self.shared.plan.spin {
@@ -239,6 +240,7 @@ impl<'a, F: Flow> Worker<'a, F> {
     /// Starts what is due.
     fn start_due(&mut self) {
         F::start_due(self);
+        self.resume_messages();
         self.flush_streams();
     }
 

@@ -9,7 +9,7 @@ use super::sample::MetricSample;
 use weir_base::rng::SeededRng;
 
 /// Minimum number of runs per side for a verdict: two differences have hardly a variance.
-const MIN_RUNS: usize = 3;
+pub const MIN_RUNS: usize = 3;
 /// Maximum number of runs that a verdict proposes.
 const MAX_PROPOSED_RUNS: f64 = 1000.0;
 
@@ -128,11 +128,9 @@ impl fmt::Display for UnclearReason {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
             Self::OneRun => f.write_str("one run"),
-            Self::TooFew => write!(f, "not enough repeats to tell: at least {MIN_RUNS} per side"),
-            Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} per side would"),
-            Self::TooNoisy(None) => {
-                f.write_str("not enough repeats to tell: the effect is about the smallest one that matters")
-            }
+            Self::TooFew => write!(f, "too few runs: at least {MIN_RUNS} per side"),
+            Self::TooNoisy(Some(runs)) => write!(f, "about {runs} runs per side would tell"),
+            Self::TooNoisy(None) => f.write_str("the change is about the smallest one that matters"),
             Self::Failures => f.write_str("more of its requests fail"),
             Self::StepFailures => f.write_str("more of the requests or checks of a step fail"),
             Self::Untrusted => f.write_str("too many of its runs are not trusted"),

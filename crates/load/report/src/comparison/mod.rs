@@ -301,6 +301,7 @@ fn letter(index: usize) -> String {
     letter.map_or_else(|| (index + 1).to_string(), String::from)
 }
 
+mod advice;
 pub mod comparability;
 mod doubts;
 pub mod pairing;

@@ -1,5 +1,6 @@
 //! HTML report of a comparison: verdict, figures of all sides, percentiles, and run by run.
 
+use super::advice::advice;
 use super::phrases::{change, overall, rule};
 use super::{
     ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
@@ -77,6 +78,11 @@ fn verdict(comparison: &RunComparison) -> PageVerdict {
     if comparison.pairs.len() > 1 {
         points.extend(comparison.pairs.iter().map(|pair| VerdictPoint::new(tone(pair.finding), headline(pair))));
     }
+    let advised = comparison.pairs.iter().flat_map(|pair| {
+        let of = if comparison.pairs.len() > 1 { format!("{} vs {}, ", pair.other, pair.base) } else { String::new() };
+        advice(pair, comparison).into_iter().map(move |words| format!("To decide {of}{words}."))
+    });
+    points.extend(advised.map(|words| VerdictPoint::new(Tone::Plain, words)));
     points.extend(comparison.notes.iter().map(|note| VerdictPoint::new(Tone::Doubt, note.as_str())));
     let untrusted = |side: &ComparedSide| side.runs.iter().filter(|run| !run.warnings.is_empty()).count();
     for side in comparison.sides.iter().filter(|side| untrusted(side) > 0) {

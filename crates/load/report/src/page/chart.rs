@@ -52,6 +52,8 @@ pub struct ChartLine {
     pub untrusted: Vec<usize>,
     /// Whether it is drawn only once a reader chooses it; such a line has a colour of its own.
     pub hidden: bool,
+    /// Names of its points, as many as `x`, or none at all; those without room are left out.
+    pub labels: Vec<String>,
 }
 
 /// Marked period of the x axis.
@@ -136,6 +138,13 @@ impl ChartLine {
     #[must_use]
     pub fn doubting(mut self, points: impl IntoIterator<Item = usize>) -> Self {
         self.untrusted = points.into_iter().collect();
+        self
+    }
+
+    /// With a name at each point.
+    #[must_use]
+    pub fn labelled(mut self, labels: impl IntoIterator<Item = String>) -> Self {
+        self.labels = labels.into_iter().collect();
         self
     }
 
@@ -245,6 +254,9 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
             }
             if line.hidden {
                 fields["hidden"] = json!(true);
+            }
+            if !line.labels.is_empty() {
+                fields["labels"] = json!(line.labels);
             }
             fields
         });

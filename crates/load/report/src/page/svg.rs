@@ -126,6 +126,28 @@ fn body(html: &mut Html, chart: &Chart) {
         path(html, "line h", &hue, &shape);
         dots(html, &frame, line, &hue);
     }
+    point_names(html, &frame, &chart.lines);
+}
+
+/// Names of points, above them or below; those without room are left out.
+fn point_names(html: &mut Html, frame: &ChartFrame<'_>, lines: &[ChartLine]) {
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for line in lines {
+        for ((name, x), y) in line.labels.iter().zip(&line.x).zip(&line.y) {
+            let Some(y) = y.filter(|y| frame.y.contains(*y)) else { continue };
+            let half = name.chars().count() as f64 * CHARACTER_WIDTH / 2.0;
+            let x = frame.x(*x).clamp(frame.left + half, (WIDTH - half).max(frame.left + half));
+            let is_free = |at: &f64| {
+                let apart = |(other, side, height): &(f64, f64, f64)| {
+                    (other - x).abs() > side + half + 3.0 || (height - at).abs() > 13.0
+                };
+                (12.0..HEIGHT - BOTTOM_MARGIN).contains(at) && taken.iter().all(apart)
+            };
+            let Some(at) = [frame.y(y) - 8.0, frame.y(y) + 17.0].into_iter().find(is_free) else { continue };
+            taken.push((x, half, at));
+            label(html, x, at, "middle", name);
+        }
+    }
 }
 
 /// Cells of a heat map: a path for each shade.
@@ -274,6 +296,24 @@ mod tests {
 
     fn drawn(chart: &Chart) -> String {
         line_path(&frame(chart), &chart.lines[0])
+    }
+
+    #[test]
+    fn names_of_points_are_drawn_where_there_is_room() {
+        let names = |points: &[(f64, f64)], names: &[&str]| {
+            let line = ChartLine::new("l", points.iter().map(|(x, y)| (*x, Some(*y))));
+            let chart = Chart { lines: vec![line.labelled(names.iter().map(|name| (*name).into()))], ..chart([]) };
+            let drawn = file(&chart);
+            names.iter().map(|name| drawn.contains(&format!(">{name}</text>"))).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[(0.0, 50.0), (100.0, 50.0)], &["one", "two"]), [true, true]);
+        // Two share a place: above it and below it; the third has none.
+        assert_eq!(
+            names(&[(0.0, 50.0), (50.0, 50.0), (50.1, 50.0), (50.2, 50.0)], &["a", "b", "c", "d"]),
+            [true, true, true, false]
+        );
+        // At the upper edge there is room below.
+        assert_eq!(names(&[(0.0, 0.0), (50.0, 100.0)], &["low", "high"]), [true, true]);
     }
 
     #[test]

@@ -134,7 +134,9 @@ impl BlockReader<'_> {
                 }
             }
             b"set-cookie" => self.fields.sets_cookie = true,
-            b"content-encoding" | b"grpc-encoding" => self.fields.is_encoded = true,
+            b"content-encoding" => self.fields.is_encoded = true,
+            // Messages in another encoding are not read, and none was accepted.
+            b"grpc-encoding" => self.fields.is_encoded |= value == b"gzip",
             b"grpc-status" => {
                 let code = digits(value).filter(|code| *code < GRPC_CODES);
                 self.fields.grpc_status = Some(code.map_or(GRPC_UNKNOWN, |code| code as u16));

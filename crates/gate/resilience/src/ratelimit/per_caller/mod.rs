@@ -124,7 +124,8 @@ impl CallerLimiter {
     /// # Errors
     /// After which time it would be allowed, and not a nanosecond earlier, if nothing else came from this caller until
     /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
-    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back.
+    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back,
+    /// and a second at most, since it grows for callers that come again.
     pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
         self.admit(now, key, weight).0
     }
@@ -145,41 +146,22 @@ impl CallerLimiter {
             let taken = take(&self.refill, full, self.latest, weight).map_err(|at| at - now);
             return (taken, state(&self.refill, *full, self.latest));
         };
-        if weight == 0 {
-            return (Ok(()), state(&self.refill, 0, self.latest));
-        }
-        let place = together.cache_key(key);
-        let (refill, full) = match together.own_bucket(key, weight) {
-            Some(own_bucket) => own_bucket,
-            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
-        };
-        // With a smaller part it may have been emptied for longer than a larger one takes to fill.
-        *full = (*full).min(refill.empty_at(self.latest));
-        let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
-        let state = state(&refill, *full, self.latest);
-        let taken = taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now });
-        (taken.inspect_err(|_| together.rejected(key, weight)), state)
+        together.admit(&mut self.full_at, (now, self.latest), key, weight)
     }
 }
 
 impl CallerLimiter {
     /// Corrects what a call has taken by what it turned out to weigh, and returns the caller's bucket: the difference
     /// comes back, or is taken also if it is not there, so that the caller waits until the bucket is no longer empty.
-    /// Where several gates share the rate, a bucket that is emptier than empty counts as empty.
+    /// Where several gates share the rate, that is this one's portion.
     pub fn correct(&mut self, now: Nanos, key: u64, taken: u64, weight: u64) -> BucketState {
         self.latest = self.latest.max(now);
-        let Some(together) = &mut self.shared else {
-            let full = self.full_at.get_or_insert(key, |full| *full);
-            *full = corrected(&self.refill, *full, self.latest, taken, weight);
-            return state(&self.refill, *full, self.latest);
-        };
-        let place = together.cache_key(key);
-        let (refill, full) = match together.own_bucket(key, weight.saturating_sub(taken)) {
-            Some(own_bucket) => own_bucket,
-            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
-        };
-        *full = corrected(&refill, *full, self.latest, taken, weight);
-        state(&refill, *full, self.latest)
+        if let Some(together) = &mut self.shared {
+            return together.correct(&mut self.full_at, self.latest, key, taken, weight);
+        }
+        let full = self.full_at.get_or_insert(key, |full| *full);
+        *full = corrected(&self.refill, *full, self.latest, taken, weight);
+        state(&self.refill, *full, self.latest)
     }
 }
 
@@ -209,6 +191,8 @@ fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    mod debts;
+
     use super::*;
     use proptest::prelude::*;
     use weir_base::rng::SeededRng;

@@ -66,19 +66,20 @@ impl BreakerRule {
             probes,
         } = self;
         if *window == Nanos::ZERO {
-            let what = format!("a window of {window} holds no calls");
+            let what = format!("a window of {window} is too short");
             Some(Fault::new(what, "make it longer than an attempt may take, e.g. 10s"))
         } else if *least == 0 {
-            Some(Fault::new("a share of 0 calls is none", "make least 1 at least, e.g. 40"))
+            Some(Fault::new("min_calls is 0", "make it at least 1, e.g. 40"))
         } else if !(*share > 0.0 && *share <= 1.0) {
-            Some(Fault::new(format!("a share of {share} is not possible"), "make it above 0 and 1 at most, e.g. 0.8"))
+            let what = format!("a failure threshold of {share} is not possible");
+            Some(Fault::new(what, "make it above 0 and 1 at most, e.g. 0.8"))
         } else if *rest == Nanos::ZERO {
-            Some(Fault::new(format!("a rest of {rest} is none"), "make it longer, e.g. 1s"))
+            Some(Fault::new(format!("an open_time of {rest} is too short"), "make it longer, e.g. 1s"))
         } else if longest_rest < rest {
-            let what = format!("the longest rest ({longest_rest}) is shorter than the first ({rest})");
+            let what = format!("max_open_time ({longest_rest}) is shorter than open_time ({rest})");
             Some(Fault::new(what, format!("make it {rest} at least")))
         } else if *probes == 0 {
-            Some(Fault::new("without probes it never closes again", "make it 1 at least"))
+            Some(Fault::new("without probes the circuit never closes again", "make it 1 at least"))
         } else {
             None
         }

@@ -57,8 +57,12 @@ impl<F: Flow> Worker<'_, F> {
         if written.is_ok() && streams.has_written() && !slot.stream.has_pending_tls() {
             streams.note_written(self.clock.now());
         }
+        let next_message = streams.next_wake();
         let is_spent = streams.protocol.is_spent() && !streams.is_retired && streams.protocol.failure().is_none();
         let unsendable = streams.take_unsendable();
+        if let Some(at) = next_message {
+            self.note_message(index, at);
+        }
         // A peer that has closed may still have sent responses: reading shows which.
         if let Err(error) = written
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)

@@ -3,9 +3,11 @@
 mod calls;
 mod care;
 mod ends;
+mod message_times;
 mod placing;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 pub(super) use self::placing::MovedRequest;
 use super::receive::{MAX_READS, ReceivedPart};
@@ -34,13 +36,21 @@ pub(super) struct StreamWork<X> {
     pub(super) groups: StreamGroups,
     /// Requests whose connections have ended before they were processed.
     pub(super) moved: VecDeque<MovedRequest<X>>,
+    /// Times of messages that are sent later than those before them, with the keys of their connections.
+    message_times: BinaryHeap<Reverse<(Nanos, u64)>>,
     /// Time of the next check of connections.
     next_care: Nanos,
 }
 
 impl<X> Default for StreamWork<X> {
     fn default() -> Self {
-        Self { unwritten: Vec::new(), groups: StreamGroups::default(), moved: VecDeque::new(), next_care: Nanos::ZERO }
+        Self {
+            unwritten: Vec::new(),
+            groups: StreamGroups::default(),
+            moved: VecDeque::new(),
+            message_times: BinaryHeap::new(),
+            next_care: Nanos::ZERO,
+        }
     }
 }
 

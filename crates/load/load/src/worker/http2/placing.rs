@@ -155,6 +155,7 @@ impl<F: Flow> Worker<'_, F> {
             };
             let mut streams = Box::new(ConnectionStreams::new(&settings, max_streams, None));
             streams.has_calls = is_for_calls || self.shared.plan.grpc.is_some();
+            streams.message_interval = self.shared.plan.grpc.and_then(|calls| calls.message_interval);
             streams.notes_writes = self.flow.notes_writes();
             slot.streams = Some(streams);
             self.bind(index, group);
