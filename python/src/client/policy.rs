@@ -63,8 +63,8 @@ impl PolicyHandle {
         let success = form.take::<Option<SuccessArg>>("success")?.map(|rules| rules.0);
         let max_response = max_response(form.take("max_response")?)?;
         form.is_empty()?;
-        if let Some((what, remedy)) = policy.validation_error() {
-            return Err(errors::usage(&format!("hedge, retries: {what}; {remedy}")));
+        if let Some(fault) = policy.validation_error() {
+            return Err(errors::usage(&format!("hedge, retries: {fault}")));
         }
         Ok(Self { policy, shared_budget, success, max_response, plans: Mutex::default() })
     }

@@ -99,7 +99,7 @@ impl CallRulesHandle {
 
     /// Failure of a response by its head: a status, or `header`; None for a success so far.
     fn head_failure(&self, status: u16, headers: &Bound<'_, PyAny>) -> PyResult<(Option<u16>, Option<&'static str>)> {
-        if !self.success.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status)) {
+        if !self.success.statuses.iter().any(|range| range.contains(&status)) {
             return Ok((Some(status), None));
         }
         for (name, value) in &self.success.headers {
