@@ -156,7 +156,7 @@ fn requests_that_cannot_be_sent_end_at_once_and_others_have_their_turns() {
     let (output, run) = beside_others(&server, harm, &["-c", "4", "-d", "1s"]);
     let script = run.script.unwrap();
     let thrown: u64 = script.exceptions.iter().map(|one| one.count).sum();
-    assert!(script.interrupted + thrown >= 3 && run.requests.ok > 4, "{output:?}");
+    assert!(script.interrupted + thrown >= 3 && run.requests.ok >= 4, "{output:?}");
     assert!(run.duration_s < MAX_SECONDS);
 }
 
