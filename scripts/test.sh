@@ -69,6 +69,8 @@ reasons() {
 set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
 
+# Images of containers set it: every process would then compile each module that it imports, and the tests are 1,000 processes.
+unset PYTHONDONTWRITEBYTECODE
 # Most tests wait for a service or a clock; more of them than cores run side by side.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
 # Properties take other values in each run; `make soak` takes ten times as many.

@@ -83,20 +83,7 @@ def clients(programs: Programs) -> dict[str, Client]:
         (folder / "prompts.jsonl").write_text("".join(prompts))
         _tokenizer(downloaded(folder))
         return [
-            *OFFLINE,
-            f"HF_HOME={folder}",
-            str(programs[AIPERF]),
-            "profile",
-            "-m",
-            MODEL,
-            "--url",
-            load.url.rstrip("/"),
-            "--endpoint-type",
-            "chat",
-            "--streaming",
-            "--tokenizer",
-            "weir/words",
-            "--use-server-token-count",
+            *aiperf_profile(programs, load.url.rstrip("/"), folder),
             "--concurrency",
             str(load.streams),
             "--benchmark-duration",
@@ -105,10 +92,6 @@ def clients(programs: Programs) -> dict[str, Client]:
             f"{folder}/prompts.jsonl",
             "--custom-dataset-type",
             "single_turn",
-            "--output-artifact-dir",
-            f"{folder}/aiperf",
-            "--ui",
-            "none",
         ]
 
     every = {
@@ -120,6 +103,30 @@ def clients(programs: Programs) -> dict[str, Client]:
 
 
 OFFLINE = ["env", "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1"]
+
+
+def aiperf_profile(programs: Programs, url: str, folder: Path) -> list[str]:
+    """Return the command line of AIPerf up to its load: streamed chats, whose results are in `folder`/aiperf."""
+    return [
+        *OFFLINE,
+        f"HF_HOME={folder}",
+        str(programs[AIPERF]),
+        "profile",
+        "-m",
+        MODEL,
+        "--url",
+        url,
+        "--endpoint-type",
+        "chat",
+        "--streaming",
+        "--tokenizer",
+        "weir/words",
+        "--use-server-token-count",
+        "--output-artifact-dir",
+        f"{folder}/aiperf",
+        "--ui",
+        "none",
+    ]
 
 
 def downloaded(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import footprint
+from harness import culprits, footprint
 from harness.generators import Load, read_weir
 from harness.process import run
 from harness.proxies import CADDY_LIMITED, ENVOY_GUARDED, available, gate, gateway
@@ -58,10 +58,11 @@ def times_case(times: float) -> str:
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Measure open loops up to ten times the capacity, the six load tests, and CPU costs."""
+    """Measure open loops up to ten times the capacity, the six load tests, a heavy route, and CPU costs."""
     if "weir" not in bench.programs:
         return []
-    return [trial for part in (_open, _loads, _rejections, _cost) for trial in part(bench)]
+    parts = (_open, _loads, culprits.measure, _rejections, _cost)
+    return [trial for part in parts for trial in part(bench)]
 
 
 def _open(bench: Bench) -> list[Trial]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness import overload, results
+from harness import culprits, overload, results
 from harness.overload import (
     AFTER_MS,
     BARE,
@@ -46,6 +46,7 @@ def write(section: Section) -> Iterator[str]:
     yield METHOD.strip()
     yield from _open(section)
     yield from _loads(section)
+    yield from _culprits(section)
     yield from _costs(section)
 
 
@@ -92,6 +93,28 @@ def _loads(section: Section) -> Iterator[str]:
             calls = sum(trial.server["calls"] for trial in trials)
             good = section.median(case, SMART, results.noted("good_per_s"))
             rows.append([case, f"{calls:,}", number(good, "{:.1f}"), *_times(section, case, SMART)])
+    yield table(header, rows)
+
+
+def _culprits(section: Section) -> Iterator[str]:
+    names = [name for name in culprits.KEYS if section.trials(culprits.CULPRITS, name)]
+    if not names:
+        return
+    yield "## A route that takes the time of all others"
+    yield (
+        f"{culprits.SLOTS} slots, {culprits.LIGHT_PER_S:.0f} calls/s of 20 to 80 ms with a deadline of"
+        f" {culprits.DEADLINE_MS:,} ms, which is 0.6 of the capacity; after {culprits.LEAD_S} s another route has"
+        f" {culprits.HEAVY_PER_S:.1f} calls/s of {culprits.HEAVY_S * 1000:,.0f} ms, and the load is 1.5. Lost are calls"
+        " without a success in time, from then on."
+    )
+    header = ["gate", "lost of the light calls", "in the rounds", "heavy calls served", "CPU s"]
+    rows = []
+    for name in names:
+        lost = section.median(culprits.CULPRITS, name, results.noted("lost"))
+        served = section.median(culprits.CULPRITS, name, results.noted("heavy_of", "200"))
+        cpu = section.median(culprits.CULPRITS, name, results.noted("cpu_s"))
+        spread = section.spread(culprits.CULPRITS, name, results.noted("lost"), "{:.2%}")
+        rows.append([f"`{name}`", number(lost, "{:.2%}"), spread, number(served, "{:.0f}"), number(cpu, "{:.1f}")])
     yield table(header, rows)
 
 

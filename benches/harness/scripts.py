@@ -1,4 +1,4 @@
-"""Scripts: what a request costs that Lua or Python makes, beside wrk, Locust and k6 with the same steps."""
+"""Scripts: what a request costs that Lua, Python or JavaScript makes, beside wrk, Locust and k6 with the same steps."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ OPEN, IDLE = f"open loop, {RATE:,} requests/s", "idle users"
 IDLE_USERS = 10_000
 FAST_USER, HTTP_USER, K6 = "locust, FastHttpUser", "locust, HttpUser", "k6"
 TASK, LOCUSTFILE = "weir shop.py", "weir locustfile.py"
+#: The file of k6, and users of another one in the table of memory.
+JAVASCRIPT, IDLE_JAVASCRIPT = "weir k6.js", "idle users of k6's scripts"
 #: Files of weir in Python.
 PYTHON = {TASK: FILES / "shop.py", LOCUSTFILE: scenario.FILES / "locustfile.py"}
 
@@ -39,7 +41,7 @@ def measure(bench: Bench) -> list[Trial]:
     every = [(case, generator, load) for case in CASES for generator in _in_lua(bench, CASES[case])]
     # As in the section on scenarios: a longer run gives peers that start slowly their share.
     steps = replace(load, seconds=plan.scenario_s)
-    every += [(STEPS, generator, steps) for generator in [*map(_in_python, PYTHON), *_peers(bench)]]
+    every += [(STEPS, generator, steps) for generator in [*_own(bench), *_peers(bench)]]
     every += [(OPEN, _in_python(TASK), replace(load, seconds=plan.open_s, rate_per_s=RATE // 3))]
     with shop(bench.programs["nginx"], bench.server_core) as server:
         for number, (case, generator, asked) in rounds(every, plan.pairs, plan.seed):
@@ -48,6 +50,8 @@ def measure(bench: Bench) -> list[Trial]:
         for users in (USERS, idle_users()):
             idle = Load("", 2 * plan.idle_s, Path(), connections=users)
             trials.append(bench.measure(_idle(users, plan.idle_s), server, idle, case=IDLE))
+            script = _idle_javascript(bench, users, plan.idle_s)
+            trials.append(bench.measure(script, server, idle, case=IDLE_JAVASCRIPT))
     return trials
 
 
@@ -84,6 +88,19 @@ def _in_python(name: str) -> Generator:
     return Generator(name, _weir_of_package(), arguments, read_weir)
 
 
+def _own(bench: Bench) -> list[Generator]:
+    """Return weir with files of Python and of k6."""
+    javascript = Generator(JAVASCRIPT, bench.programs["weir"], _in_javascript, read_weir)
+    return [*map(_in_python, PYTHON), javascript]
+
+
+def _in_javascript(load: Load) -> list[str]:
+    base = load.url.rstrip("/")
+    # The load is that of the command line; the options are read all the same.
+    variables = ["-e", f"BASE={base}", "-e", f"SECONDS={load.seconds}", "-e", f"USERS={USERS}"]
+    return [*weir(replace(load, url=base)), "-s", str(scenario.FILES / "k6.js"), *variables]
+
+
 def _peers(bench: Bench) -> list[Generator]:
     """Return Locust with both of its clients, and k6 with the same steps in JavaScript."""
     found = []
@@ -103,3 +120,11 @@ def _idle(users: int, ramp_up_s: int) -> Generator:
         return ["load", "-s", str(FILES / "idle.py"), load.url.rstrip("/"), *ramp]
 
     return Generator(idle_label(users), _weir_of_package(), arguments, read_weir)
+
+
+def _idle_javascript(bench: Bench, users: int, ramp_up_s: int) -> Generator:
+    def arguments(load: Load) -> list[str]:
+        ramp = ["--users", str(users), "--ramp-up", f"{ramp_up_s}s", "-d", f"{load.seconds}s", "--format", "json"]
+        return ["load", "-t", "1", "-s", str(FILES / "idle.js"), "-e", f"BASE={load.url.rstrip('/')}", *ramp]
+
+    return Generator(f"weir idle.js, {users:,} users", bench.programs["weir"], arguments, read_weir)

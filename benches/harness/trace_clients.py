@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.llm_clients import AIPERF, GUIDELLM, MODEL, OFFLINE, WEIR, downloaded
+from harness.llm_clients import AIPERF, GUIDELLM, MODEL, OFFLINE, WEIR, aiperf_profile, downloaded
 from harness.programs import Programs
 
 
@@ -57,20 +57,7 @@ def trace_clients(programs: Programs) -> dict[str, TraceCommand]:
     def aiperf(load: TraceLoad, folder: Path) -> list[str]:
         write_tokenizer(downloaded(folder))
         return [
-            *OFFLINE,
-            f"HF_HOME={folder}",
-            str(programs[AIPERF]),
-            "profile",
-            "-m",
-            MODEL,
-            "--url",
-            load.url,
-            "--endpoint-type",
-            "chat",
-            "--streaming",
-            "--tokenizer",
-            "weir/words",
-            "--use-server-token-count",
+            *aiperf_profile(programs, load.url, folder),
             "--input-file",
             str(load.file),
             "--custom-dataset-type",
@@ -80,10 +67,6 @@ def trace_clients(programs: Programs) -> dict[str, TraceCommand]:
             "--fixed-schedule",
             "--extra-inputs",
             "ignore_eos:true",
-            "--output-artifact-dir",
-            f"{folder}/aiperf",
-            "--ui",
-            "none",
         ]
 
     every = {WEIR: weir, GUIDELLM: guidellm, AIPERF: aiperf}

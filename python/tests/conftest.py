@@ -1,12 +1,15 @@
 """A real service on 127.0.0.1, started before a test and stopped after it; and a browser for all of them."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,12 +24,37 @@ LONG = ("test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "t
 """Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
 
 
+@cache
+def is_left_out(file: Path, chosen: str) -> bool:
+    """Whether the text of a file says that none of its tests has the chosen markers, such as ``wide and not timed``."""
+    if re.search(r"[()]|\bor\b", chosen):
+        return False
+    text = file.read_text("utf-8")
+    excluded = set(re.findall(r"\bnot (\w+)", chosen))
+    asked = set(re.findall(r"\w+", chosen)) - excluded - {"and", "not"}
+    of_all = re.findall(r"^pytestmark = (\[.*?\]|[^\n]*)$", text, re.M | re.S)
+    if excluded & set(re.findall(r"pytest\.mark\.(\w+)", " ".join(of_all))):
+        return True
+    # What needs the browser is wide.
+    words = {name: rf"\b{name}\b" for name in asked} | ({"wide": r"\b(?:wide|browser)\b"} if "wide" in asked else {})
+    return not all(re.search(word, text) for word in words.values())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of other parts: each worker would import all of them, with the packages that they are about."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return (is_test and is_left_out(collection_path, config.option.markexpr)) or None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first; what needs the browser is for `make test-all`."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.wide)
+        for name in ("wide", "timed", "soak"):
+            if item.get_closest_marker(name) and is_left_out(item.path, name):
+                raise pytest.UsageError(f"{item.nodeid}: the text of its file has to say that it is {name}")
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
 

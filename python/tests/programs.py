@@ -88,8 +88,8 @@ def child(script: str, *, warn: str = "ignore") -> "subprocess.CompletedProcess[
 
 
 def weir(*args: str, timeout_s: float = TIMEOUT_S) -> "subprocess.CompletedProcess[str]":
-    """Run the command ``weir``."""
-    return finished(sys.executable, "-m", "weir", *args, timeout_s=timeout_s)
+    """Run the command ``weir``: what ``python -m weir`` becomes, without an interpreter before it."""
+    return finished(str(binary()), *args, timeout_s=timeout_s)
 
 
 def binary() -> Path:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import causes, gate_goals, gated, overload, page, published, sampling
+from harness import causes, culprits, gate_goals, gated, overload, page, published, sampling
 from harness.caddy import CaddyPolicies
 from harness.caddy import configuration as caddyfile
 from harness.envoy import EnvoyPolicies, counters
@@ -157,6 +157,20 @@ def test_a_success_after_the_deadline_is_no_goodput(tmp_path: Path) -> None:
     found = overload.by_status(log)
     assert (found["in_time"], found["of"]) == (2, {"good": 3, "rejected": 1, "late": 1, "other": 0})
     assert (found["good_max_ms"], found["rejected_max_ms"]) == (1_006, 3)
+
+
+def test_calls_of_others_are_lost_without_a_success_in_time_once_the_heavy_ones_have_begun(tmp_path: Path) -> None:
+    log = tmp_path / "light.jtl"
+    rows = [
+        (5_000, 503, 1),
+        (14_999, 503, 1),
+        (15_000, 200, 1_005),
+        (15_001, 200, 1_006),
+        (16_000, 503, 2),
+        (17_000, 200, 9),
+    ]
+    log.write_text("timeStamp,responseCode,elapsed\n" + "".join(f"{at},{status},{ms}\n" for at, status, ms in rows))
+    assert culprits.counts(log, 10) == {"calls": 4, "of": {"200": 3, "503": 1}, "lost": 0.5}
 
 
 def test_fewer_rounds_are_fewer_of_slow_contenders_too() -> None:

@@ -118,7 +118,7 @@ def test_k6_plays_its_side(shop: str, tmp_path: Path) -> None:
 def test_the_jmeter_plan_imports_as_the_page_shows_and_plays(
     shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in EXAMPLES.iterdir():
+    for file in filter(Path.is_file, EXAMPLES.iterdir()):
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     [shown] = [block for block in blocks(page_of("jmeter"), "console") if block.startswith("$ weir import")]
@@ -138,7 +138,7 @@ def test_the_jmeter_plan_imports_as_the_page_shows_and_plays(
 
 def test_jmeter_plays_its_plan(shop: str, tmp_path: Path) -> None:
     jmeter = peer("jmeter")
-    for file in EXAMPLES.iterdir():
+    for file in filter(Path.is_file, EXAMPLES.iterdir()):
         shutil.copy(file, tmp_path)
     host, _, port = shop.removeprefix("http://").partition(":")
     settings = {

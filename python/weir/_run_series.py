@@ -31,7 +31,7 @@ class LlmPoint:
         good: Of these, requests that met all objectives; all without objectives.
         output_tokens: Tokens of their responses, as the server counts them.
         ttft_ms: Time to first token, from the intended start.
-        tpot_ms: Time per output token behind the first.
+        tpot_ms: Time per output token after the first.
         chunk_gap_ms: Gaps between events with tokens.
         chunk_gap_histogram: Histogram of `chunk_gap_ms`, in the format of `gap_histogram`.
     """

@@ -90,7 +90,7 @@ class Llm:
         ttft_unstamped: Requests whose first token has no timestamp of the kernel: the delay until it was read is
             unknown, and part of their `ttft_ms`.
         chunk_gap_ms: Gaps between chunks.
-        tpot_ms: Time per output token behind the first, of responses with two tokens and more.
+        tpot_ms: Time per output token after the first, of responses with two tokens and more.
         ntpot_ms: Normalized time per output token: from the intended start to the end, divided by the number of tokens.
         e2e_ms: Time from the intended start to the end of the response.
         ttft_histogram: Histogram of `ttft_ms`, in the format of `histogram`.

@@ -21,7 +21,7 @@ class TracedClient:
         output_tokens: Tokens of their responses, as composed.
         responses: Responses that succeeded.
         ttft_ms: Time to first token, from the intended start.
-        tpot_ms: Time per output token behind the first, of responses with two tokens and more.
+        tpot_ms: Time per output token after the first, of responses with two tokens and more.
         e2e_ms: Time from the intended start to the end of the response.
     """
 

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod connection_args;
 mod doctor;
+mod file_as_url;
 mod foreign_flags;
 mod form_args;
 mod gate;

@@ -155,6 +155,7 @@ pub(super) fn run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    asked.request_args.reject_file("load")?;
     asked.read_rate(messages)?;
     let is_read = asked.format == ReportFormat::Json || asked.file_args.clone().into_options().has_stdout();
     if is_read && host.is_some() {
@@ -232,7 +233,7 @@ pub(super) fn run(
     });
     let of_script = script.done(&measured.run, &measured.script_reports, messages);
     let code = running.finish(measured);
-    if let Some(own) = of_script.filter(|own| *own != code) {
+    if let Some(own) = of_script.filter(|own| script.is_python() && *own != code) {
         messages.note(&format!("exit code {own}, set by the file (environment.process_exit_code)"));
     }
     Ok(of_script.unwrap_or(code))
@@ -252,7 +253,7 @@ impl LoadArgs {
         Ok(())
     }
 
-    /// What is printed of a single iteration.
+    /// Output of a single iteration.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },

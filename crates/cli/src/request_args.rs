@@ -11,6 +11,7 @@ use clap::{ArgGroup, Args};
 pub(super) use self::script_choice::{collection_input, named_value};
 use super::auth_timeout_args::{AuthTimeoutArgs, REQUEST};
 use super::connection_args::{CONNECTION, ConnectionArgs};
+use super::file_as_url::reject_file;
 use super::grpc_args::GrpcArgs;
 use super::http2_args::Http2Args;
 use super::log_args::MixFromArgs;
@@ -54,7 +55,7 @@ pub(super) struct RequestArgs {
     /// read variables from FILE, one NAME=VALUE per line; repeatable
     #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
     variable_files: Vec<PathBuf>,
-    /// wait between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
+    /// wait between steps, not iterations (--pacing): 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
     #[command(flatten)]
@@ -204,6 +205,14 @@ impl RequestArgs {
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
         Ok((!warnings.is_empty()).then(|| MixFile { warnings, ..MixFile::default() }))
+    }
+
+    /// Rejects a file in the place of the URL; a scenario may stand there.
+    ///
+    /// # Errors
+    /// One line with the command that takes the file.
+    pub(super) fn reject_file(&self, command: &str) -> Result<(), String> {
+        if self.is_scenario_url() { Ok(()) } else { reject_file(&self.url, command) }
     }
 
     /// URL; empty if none is given.

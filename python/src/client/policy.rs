@@ -3,6 +3,7 @@
 //! `weir/_policy.py` has the classes; their attributes are read only here.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -215,16 +216,16 @@ impl FromPyObject<'_, '_> for RetryOnArg {
 }
 
 /// 503, `"5xx"`, `"500-504"`, or a pair.
-fn status_range(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
+fn status_range(value: &Bound<'_, PyAny>) -> PyResult<RangeInclusive<u16>> {
     let range = if let Ok(text) = value.cast::<PyString>() {
         parse_status_range(&text.to_cow()?)
     } else if let Ok((from, to)) = value.extract::<(u16, u16)>() {
-        Some((from, to))
+        Some(from..=to)
     } else {
-        value.extract::<u16>().ok().map(|status| (status, status))
+        value.extract::<u16>().ok().map(|status| status..=status)
     };
     range
-        .filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999)
+        .filter(|range| *range.start() >= 100 && *range.end() <= 999 && !range.is_empty())
         .ok_or_else(|| errors::usage(&format!("unknown status {}; give 200, '2xx' or '200-299'", shown(value))))
 }
 
@@ -238,13 +239,13 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())
 }
 
-fn parse_status_range(text: &str) -> Option<(u16, u16)> {
+fn parse_status_range(text: &str) -> Option<RangeInclusive<u16>> {
     if let Some(class) = text.strip_suffix("xx") {
         let class: u16 = class.parse().ok().filter(|class| *class < 10)?;
-        return Some((class * 100, class * 100 + 99));
+        return Some(class * 100..=class * 100 + 99);
     }
     let (from, to) = text.split_once('-').unwrap_or((text, text));
-    Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+    Some(from.trim().parse().ok()?..=to.trim().parse().ok()?)
 }
 
 /// `"safe"`, `"idempotent"` or `"all"`.
@@ -285,7 +286,7 @@ impl FromPyObject<'_, '_> for BudgetArg {
 }
 
 /// Statuses of success: one, a text with commas, or several; None for any.
-pub(crate) fn status_ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u16, u16)>>> {
+pub(crate) fn status_ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<RangeInclusive<u16>>>> {
     if status.is_none() {
         return Ok(None);
     }
@@ -330,7 +331,7 @@ impl FromPyObject<'_, '_> for SuccessArg {
             }
         }
         let mut success = Success::default();
-        success.statuses = ranges.unwrap_or_else(|| vec![(100, 999)]);
+        success.statuses = ranges.unwrap_or_else(|| vec![100..=999]);
         success.headers = headers;
         success.json = attribute(value, "json")?;
         let Some(text) = attribute::<Option<String>>(value, "_schema_text")? else { return Ok(Self(success)) };

@@ -99,7 +99,7 @@ impl SenderRequest {
         let success: Bound<'_, PyAny> = form.take("success")?;
         let success = status_ranges(&success)
             .map_err(|error| errors::argument(success.py(), "success", &success, &error))?
-            .unwrap_or_else(|| vec![(100, 999)]);
+            .unwrap_or_else(|| vec![100..=999]);
         let path = form.take::<Option<PathBuf>>("store")?.unwrap_or_else(|| "memory".into());
         let place = StoreUrl::read(&path).map_err(|error| errors::usage(&error.to_string()))?;
         let in_memory = matches!(place, StoreUrl::Memory);

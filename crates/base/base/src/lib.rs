@@ -6,6 +6,7 @@
 //! - [`decimal_seconds`]: seconds as digits
 //! - [`duration_text`], [`number_text`]: durations and numbers as text
 //! - [`failure`]: kinds of failures without a valid response
+//! - [`fault`]: what is wrong with a value that a user has set, and its remedy
 //! - [`grpc_status`]: statuses of gRPC by name
 //! - [`key_name`]: names of keys for output
 //! - [`markup`]: text in HTML, XML and TOML
@@ -24,6 +25,7 @@ pub mod connection_fields;
 pub mod decimal_seconds;
 pub mod duration_text;
 pub mod failure;
+pub mod fault;
 pub mod grpc_status;
 pub mod key_name;
 pub mod markup;

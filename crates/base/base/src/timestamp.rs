@@ -45,22 +45,31 @@ impl Timestamp {
         if hours >= 24 || minutes >= 60 || seconds > 60 {
             return None;
         }
-        let (part, resolution) = fraction_ns(fraction)?;
+        let part = second_fraction(fraction)?;
         let unix_s = date.days() * DAY_S + hours * 3_600 + minutes * 60 + seconds - zone_s(zone)?;
-        let unix_ns = i128::from(unix_s) * i128::from(NS) + i128::from(part);
-        Some(Self { unix_ns, resolution: Nanos(resolution.unsigned_abs()), has_zone: !zone.is_empty() })
+        let unix_ns = i128::from(unix_s) * i128::from(NS) + i128::from(part.ns);
+        Some(Self { unix_ns, resolution: Nanos(part.resolution_ns.unsigned_abs()), has_zone: !zone.is_empty() })
     }
 }
 
-/// Digits behind the point as nanoseconds, and the size of their last one, in nanoseconds.
-pub fn fraction_ns(digits: &str) -> Option<(i64, i64)> {
+/// Fraction of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondFraction {
+    /// The fraction, in nanoseconds.
+    pub ns: i64,
+    /// Size of its last digit, in nanoseconds.
+    pub resolution_ns: i64,
+}
+
+/// Fraction of a second from the digits behind the point; those behind the ninth have no effect.
+pub fn second_fraction(digits: &str) -> Option<SecondFraction> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let used = &digits[..digits.len().min(9)];
     let size = 10_i64.pow(9 - u32::try_from(used.len()).unwrap_or(9));
     let value: i64 = if used.is_empty() { 0 } else { used.parse().ok()? };
-    Some((value * size, size))
+    Some(SecondFraction { ns: value * size, resolution_ns: size })
 }
 
 /// Number of digits alone, at most `max_digits` of them.

@@ -49,6 +49,15 @@ impl Diagnostic {
     }
 }
 
+/// Position in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilePosition {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
 /// Collector of errors and warnings while a text is read.
 #[derive(Debug)]
 pub struct Diagnostics<'a> {
@@ -130,7 +139,7 @@ impl<'a> Diagnostics<'a> {
     }
 
     fn diagnostic(&self, start: usize, at: &str, what: String, remedy: String) -> Diagnostic {
-        let (line, column) = self.position(start);
+        let FilePosition { line, column } = self.position(start);
         let file = self.file(start).map_or("", |file| file.name).to_owned();
         Diagnostic { file, line, column, path: at.to_owned(), message: what, remedy }
     }
@@ -169,19 +178,19 @@ impl<'a> Diagnostics<'a> {
         self.file(start).map_or(self.folder, |file| file.folder)
     }
 
-    /// Line and column of a byte offset, in its file.
-    pub fn position(&self, start: usize) -> (usize, usize) {
-        let Some(file) = self.file(start) else { return (1, 1) };
+    /// Position of a byte offset, in its file.
+    pub fn position(&self, start: usize) -> FilePosition {
+        let Some(file) = self.file(start) else { return FilePosition { line: 1, column: 1 } };
         let start = start - file.first;
         let line = file.lines.partition_point(|begin| *begin <= start).max(1);
         let begin = file.lines.get(line - 1).copied().unwrap_or(0);
         let before = file.text.get(begin..start).unwrap_or_default();
-        (line, before.chars().count() + 1)
+        FilePosition { line, column: before.chars().count() + 1 }
     }
 
     /// The line of a byte offset for a message at another one: `line 12`, or with its file if that is another.
     pub fn place(&self, start: usize, from: usize) -> String {
-        let line = format!("line {}", self.position(start).0);
+        let line = format!("line {}", self.position(start).line);
         match self.file(start) {
             Some(file) if self.file_index(start) != self.file_index(from) => match file.name {
                 "" => format!("{line} of the including file"),
@@ -228,8 +237,8 @@ mod tests {
     #[test]
     fn columns_are_counted_in_characters() {
         let notes = Diagnostics::new("a = 1\n\u{e4} = 2\n", Path::new(""));
-        assert_eq!(notes.position(0), (1, 1));
-        assert_eq!(notes.position(9), (2, 3));
-        assert_eq!(notes.position(1000), (3, 1));
+        for (offset, line, column) in [(0, 1, 1), (9, 2, 3), (1000, 3, 1)] {
+            assert_eq!(notes.position(offset), FilePosition { line, column });
+        }
     }
 }

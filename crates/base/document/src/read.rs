@@ -196,8 +196,8 @@ impl<'a> DocumentNode<'a> {
         found.map(|(_, value)| *value)
     }
 
-    /// Statuses, as inclusive ranges; None, with errors, if there are none.
-    pub fn statuses(&self) -> Option<Vec<(u16, u16)>> {
+    /// Ranges of statuses; None, with errors, if there are none.
+    pub fn statuses(&self) -> Option<Vec<RangeInclusive<u16>>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
             self.error(
@@ -216,8 +216,8 @@ impl<'a> DocumentNode<'a> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// Statuses of one string or number; None if it has none.
-    pub fn status_words(&self) -> Option<Vec<(u16, u16)>> {
+    /// Ranges of statuses of one string or number; None if it has none.
+    pub fn status_words(&self) -> Option<Vec<RangeInclusive<u16>>> {
         match self.value {
             DeValue::String(text) => units::statuses(text),
             DeValue::Integer(number) if number.radix() == 10 => units::statuses(number.as_str()),

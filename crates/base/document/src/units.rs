@@ -1,5 +1,7 @@
 //! Syntax of times, statuses and sizes in a document.
 
+use std::ops::RangeInclusive;
+
 use weir_base::Nanos;
 use weir_base::units;
 
@@ -9,22 +11,22 @@ pub fn time(text: &str) -> Option<Nanos> {
 }
 
 /// Parses `200-299,304` or `5xx`.
-pub fn statuses(text: &str) -> Option<Vec<(u16, u16)>> {
+pub fn statuses(text: &str) -> Option<Vec<RangeInclusive<u16>>> {
     text.split(',').map(|part| range(part.trim())).collect()
 }
 
-fn range(text: &str) -> Option<(u16, u16)> {
+fn range(text: &str) -> Option<RangeInclusive<u16>> {
     let status = |text: &str| {
         let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
         text.parse::<u16>().ok().filter(|status| digits && (100..=599).contains(status))
     };
     if let Some(class) = text.strip_suffix("xx") {
         let from = status(&format!("{class}00"))?;
-        return Some((from, from + 99));
+        return Some(from..=from + 99);
     }
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let (from, to) = (status(from.trim())?, status(to.trim())?);
-    (from <= to).then_some((from, to))
+    (from <= to).then_some(from..=to)
 }
 
 const SIZE_UNITS: [(&str, usize); 7] = [
@@ -58,8 +60,8 @@ mod tests {
 
     #[test]
     fn statuses_are_parsed() {
-        assert_eq!(statuses("200-299, 304"), Some(vec![(200, 299), (304, 304)]));
-        assert_eq!(statuses("5xx"), Some(vec![(500, 599)]));
+        assert_eq!(statuses("200-299, 304"), Some(vec![200..=299, 304..=304]));
+        assert_eq!(statuses("5xx"), Some(vec![500..=599]));
         for wrong in ["", "20", "600", "0200", "299-200", "200-", "-200", "6xx", "xx", "+200", "200,", "2xx-3xx"] {
             assert_eq!(statuses(wrong), None, "{wrong}");
         }

@@ -131,9 +131,12 @@ impl Histogram {
     }
 
     /// Recorded times, to the histogram's precision, in ascending order, with the number of each.
-    pub fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+    pub fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> + use<> {
         let steps = self.recorded_times().into_iter().flat_map(Hdr::iter_recorded);
-        steps.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
+        let recorded = steps.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()));
+        // Not as an iterator over the thousands of places for times, which each caller would compile once more, in the
+        // profile `dev` without optimisation.
+        recorded.collect::<Vec<_>>().into_iter()
     }
 
     /// Figures for reports.

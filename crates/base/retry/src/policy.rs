@@ -1,6 +1,7 @@
 //! Rules of retries as data: failures that are retried, delays, methods, budget.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use weir_base::Nanos;
 use weir_base::failure::{FailureKind, FailureSide};
@@ -32,8 +33,8 @@ impl Default for RetryPolicy {
 pub struct Retryable {
     /// Kinds of failures without a valid response.
     pub kinds: Vec<FailureKind>,
-    /// HTTP statuses, as inclusive ranges. They include the gRPC codes that correspond to them.
-    pub statuses: Vec<(u16, u16)>,
+    /// Ranges of HTTP statuses. They include the gRPC codes that correspond to them.
+    pub statuses: Vec<RangeInclusive<u16>>,
     /// Further gRPC codes.
     pub grpc: Codes,
 }
@@ -43,14 +44,14 @@ impl Default for Retryable {
     fn default() -> Self {
         let kinds =
             vec![FailureKind::Dns, FailureKind::Connect, FailureKind::Closed, FailureKind::Reset, FailureKind::Timeout];
-        Self { kinds, statuses: vec![(429, 429), (502, 504)], grpc: Codes::NONE }
+        Self { kinds, statuses: vec![429..=429, 502..=504], grpc: Codes::NONE }
     }
 }
 
 impl Retryable {
     /// Whether this failure is retried.
     pub fn covers(&self, failure: AttemptFailure) -> bool {
-        let of_status = |status| self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status));
+        let of_status = |status| self.statuses.iter().any(|range| range.contains(&status));
         match failure {
             AttemptFailure::Kind(kind) => self.kinds.contains(&kind),
             AttemptFailure::Status(status) => of_status(status),

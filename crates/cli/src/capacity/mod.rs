@@ -33,7 +33,7 @@ use weir_measure::slo::Slo;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
 use weir_scripts::PythonHost;
-use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search};
+use weir_session::search::{ResultRules, SearchFeed, SearchOutputs, SearchPaths, conclude, failure, search};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
@@ -113,6 +113,7 @@ pub(super) fn run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    asked.request_args.reject_file("capacity")?;
     let (format, strict) = (asked.format, asked.strict);
     if format == CapacityFormat::Json && host.is_some() {
         reserve_stdout()?;
@@ -122,7 +123,8 @@ pub(super) fn run(
         asked.threads = Some(1);
     }
     let out = asked.out_args.clone().into_options();
-    let outputs = SearchOutputs::open((asked.out.as_deref(), asked.html.as_deref(), out.jsonl.as_deref()), args)?;
+    let paths = SearchPaths { out: asked.out.as_deref(), html: asked.html.as_deref(), jsonl: out.jsonl.as_deref() };
+    let outputs = SearchOutputs::open(paths, args)?;
     asked.request_args.read_stdin()?;
     asked.request_args.mix_from_args.log_load().check_pattern()?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
@@ -170,7 +172,8 @@ pub(super) fn run(
     if let Err(why) = &torn_down {
         messages.error(&why.to_string());
     }
-    let code = conclude(found, (feed, outputs), (format == CapacityFormat::Json, strict), messages)?;
+    let code =
+        conclude(found, (feed, outputs), ResultRules { as_json: format == CapacityFormat::Json, strict }, messages)?;
     Ok(code.max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::file_as_url::reject_file;
 use crate::service_connection_args::ServiceConnectionArgs;
 use weir_base::units;
 use weir_llm::RequestApi;
@@ -59,6 +60,14 @@ pub(super) struct EndpointArgs {
 }
 
 impl EndpointArgs {
+    /// Rejects a file in the place of the URL.
+    ///
+    /// # Errors
+    /// One line with the command that takes the file.
+    pub(super) fn reject_file(&self) -> Result<(), String> {
+        reject_file(&self.url, "load")
+    }
+
     /// Options of the endpoint.
     pub(super) fn into_options(self) -> EndpointOptions {
         let Options { no_keepalive, http2, unix_socket, connect_to, tls, sni, .. } =

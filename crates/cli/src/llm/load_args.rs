@@ -87,7 +87,7 @@ pub(super) struct LlmLoadArgs {
 }
 
 impl LlmLoadArgs {
-    /// What becomes of the load and its result, with this fraction of requests that are traced.
+    /// Options of the load's display and of its result, with this fraction of requests that are traced.
     pub(super) fn session(&self, trace: Option<f64>) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),

@@ -54,6 +54,7 @@ pub(super) struct LlmCommandArgs {
 
 pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let LlmCommandArgs { endpoint_args, prompt_args, trace_args, load_args, agent_args } = asked;
+    endpoint_args.reject_file()?;
     let (session, format) = (load_args.session(trace_args.fraction()), load_args.format);
     let trace = trace_args.options()?;
     load_args.check(&session)?;

@@ -13,7 +13,7 @@ use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
 use weir_session::SessionOptions;
-use weir_session::search::{SearchFeed, SearchOutputs, conclude, search};
+use weir_session::search::{ResultRules, SearchFeed, SearchOutputs, SearchPaths, conclude, search};
 
 /// Objective of a search that has only objectives of each request.
 const DEFAULT_GOODPUT: &str = "goodput>99%";
@@ -56,10 +56,16 @@ pub(super) fn run_search(
 ) -> Result<u8, String> {
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
     let (files, out) = (&session.files, &session.live.outputs);
-    let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out.jsonl.as_deref()), &[])?;
+    let paths = SearchPaths { out: files.out.as_deref(), html: files.html.as_deref(), jsonl: out.jsonl.as_deref() };
+    let outputs = SearchOutputs::open(paths, &[])?;
     let lines = (outputs.jsonl(), messages);
     let mut feed = SearchFeed::start(out, (plan, asked.model), &asked.slos, lines)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let found = search(asked, command, (messages, &interrupt), &mut feed, &mut |_| ());
-    conclude(found, (feed, outputs), (format == LlmReportFormat::Json, session.strict), messages)
+    conclude(
+        found,
+        (feed, outputs),
+        ResultRules { as_json: format == LlmReportFormat::Json, strict: session.strict },
+        messages,
+    )
 }

@@ -12,7 +12,7 @@ use weir_report::page;
 use weir_session::output::OutputFile;
 use weir_session::{PlanRun, SessionOptions, exit_code, run_plan};
 
-/// What all runs of a sweep share.
+/// Options that all runs of a sweep share.
 #[derive(Debug)]
 pub(super) struct LlmSweepRun<'s> {
     pub(super) load: &'s LlmLoad,

@@ -86,7 +86,7 @@ pub(super) struct ReplayLoadArgs {
 }
 
 impl ReplayLoadArgs {
-    /// What becomes of the load and its result.
+    /// Options of the load's display and of its result.
     pub(super) fn session(&self) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),

@@ -15,7 +15,7 @@ const LOG: &str = "Log";
 pub(super) struct LogArgs {
     /// access logs in chronological order, also .gz; - is stdin
     #[arg(required = true, value_name = "LOG")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// read lines in this named format, or nginx, Apache or Envoy pattern [default: detected from the lines]
     #[arg(long, value_name = "PATTERN", help_heading = LOG)]
     log_pattern: Option<String>,

@@ -13,6 +13,7 @@ use clap::Args;
 
 use self::load_args::ReplayLoadArgs;
 use self::log_args::LogArgs;
+use super::file_as_url::reject_scenario;
 use super::request_args::redacted;
 use weir_base::Nanos;
 use weir_command::Messages;
@@ -41,6 +42,7 @@ pub(super) struct ReplayArgs {
 
 pub(super) fn run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let ReplayArgs { log_args, load_args } = asked;
+    log_args.files.iter().try_for_each(|file| reject_scenario(file))?;
     let options = ReplayOptions {
         log: log_args.options(),
         has_recorded_headers: log_args.recorded_headers,

@@ -1,5 +1,7 @@
 //! Values of flags of `weir send`.
 
+use std::ops::RangeInclusive;
+
 use clap::ValueEnum;
 
 use weir_base::Nanos;
@@ -49,9 +51,9 @@ impl DelayBoundArg {
     }
 }
 
-/// Ranges of statuses, both ends included. Not a bare `Vec`, which clap reads as a repeatable flag.
+/// Ranges of statuses. Not a bare `Vec`, which clap reads as a repeatable flag.
 #[derive(Clone, Debug)]
-pub(super) struct StatusRanges(pub(super) Vec<(u16, u16)>);
+pub(super) struct StatusRanges(pub(super) Vec<RangeInclusive<u16>>);
 
 impl StatusRanges {
     pub(super) fn read(text: &str) -> Result<Self, String> {
@@ -60,8 +62,8 @@ impl StatusRanges {
             |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status)).ok_or_else(wrong);
         let range = |part: &str| {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let range = (status(low)?, status(high)?);
-            if range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+            let range = status(low)?..=status(high)?;
+            if range.is_empty() { Err(wrong()) } else { Ok(range) }
         };
         text.split(',').map(range).collect::<Result<_, _>>().map(Self)
     }
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn statuses_are_a_list_of_ranges() {
-        assert_eq!(StatusRanges::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
+        assert_eq!(StatusRanges::read("200-299, 404").unwrap().0, [200..=299, 404..=404]);
         for wrong in ["", "2xx", "300-200", "99", "200-"] {
             assert!(StatusRanges::read(wrong).is_err(), "{wrong}");
         }

@@ -70,7 +70,7 @@ fn a_search_ends_when_its_time_is_over_with_the_reason() {
     let output = Weir::new().run(&[&["capacity", &server.url("/")], &args[..]].concat());
     let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
     assert_eq!((value["interrupted"].as_bool(), output.code), (Some(false), 1), "{value:#}");
-    assert_eq!(value["stop_reason"], "--max-time of 3s was over", "{value:#}");
+    assert_eq!(value["stop_reason"], "--max-time of 3s ran out", "{value:#}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_command_disturbs_the_service_and_the_report_says_when_it_was_as_before() {
     assert_eq!(output.code, 0, "{output:?}");
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert!(lines[0].ends_with(" · open loop") && lines[1].starts_with("recovered "), "{}", output.stdout);
-    assert!(output.stdout.contains("they give a request up after 1s, and retry once"), "{}", output.stdout);
+    assert!(output.stdout.contains("they give up a request after 1s, and retry once"), "{}", output.stdout);
     assert!(output.stderr.contains("recovery: trigger at 40.0/s"), "{}", output.stderr);
     let value: Value = serde_json::from_str(&weir.read("saved.json")).unwrap();
     let trigger = requests_per_call(&value, "trigger");

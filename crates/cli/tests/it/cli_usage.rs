@@ -45,6 +45,33 @@ fn an_invalid_url_is_named() {
 }
 
 #[test]
+fn a_file_in_the_place_of_a_url_is_told_apart_and_its_command_named() {
+    for (args, words) in [
+        (["load", "k.js"], "'k.js' is a k6 script, not a URL; write weir load -s k.js"),
+        (["capacity", "k.js"], "'k.js' is a k6 script, not a URL; write weir capacity -s k.js"),
+        (["llm", "w.lua"], "'w.lua' is a Lua script, not a URL; write weir load -s w.lua http://HOST:PORT"),
+        (["load", "shop.har"], "'shop.har' is a HAR recording, not a URL; write weir load -s shop.har"),
+        (["load", "plan.jmx"], "'plan.jmx' is a JMeter plan, not a URL; write weir load -s plan.jmx"),
+        (["load", "a.log"], "'a.log' is an access log, not a URL; write weir replay a.log --target http://HOST:PORT"),
+        (["load", "c.json"], "write weir load -s c.json for a collection, weir report c.json for a saved run"),
+        (["load", "jobs.jsonl"], "write weir send jobs.jsonl for jobs"),
+    ] {
+        let line = rejected(&args);
+        assert!(line.contains(words), "{args:?}: {line}");
+    }
+    let line = rejected(&["replay", "k.js", "--dry-run"]);
+    assert!(line.contains("'k.js' is a k6 script, not an access log; write weir load -s k.js"), "{line}");
+    // Names of domains are files only where there is one.
+    let weir = Weir::new();
+    for (name, words) in [("l.py", "a Python script"), ("login.sh", "a file of curl commands"), ("notes", "a file")] {
+        assert!(!rejected_in(&weir, &["load", name, "-n", "1"]).contains("not a URL"), "{name}");
+        std::fs::write(weir.path(name), "").unwrap();
+        let line = rejected_in(&weir, &["load", name, "-n", "1"]);
+        assert!(line.contains(&format!("'{name}' is {words}, not a URL")), "{line}");
+    }
+}
+
+#[test]
 fn a_flag_that_is_unknown_gets_a_suggestion() {
     for (wrong, right) in [("--rat", "--rate"), ("--conections", "--connections"), ("--timout", "--timeout")] {
         let line = rejected(&["load", "http://h/", wrong, "5"]);

@@ -58,11 +58,35 @@ fn mistakes_before_the_load_are_one_line() {
             "import { Trend } from 'k6/metrics';\nnew Trend('a-b');\nexport default () => {};",
             "invalid metric name 'a-b'",
         ),
+        ("import { Trend } from 'k6/metrics';\nnew Trend();\nexport default () => {};", "a metric needs a name"),
+        ("throw undefined;\nexport default () => {};", "users.js: undefined was thrown"),
+        ("throw 'a text\\nof two lines';\nexport default () => {};", "users.js: a text of two lines"),
+        ("throw { get message() { throw 1; } };\nexport default () => {};", "users.js: "),
+        ("throw new Error('\\x1b[31m' + 'x'.repeat(1e6));\nexport default () => {};", "characters more)"),
+        ("JSON.parse('{');\nexport default () => {};", "users.js:1: SyntaxError"),
+        ("export default () => {};\0", "users.js:1: a NUL character"),
+        (
+            "import * as own from './users.js';\nexport const b = own.c, c = 1;\nexport default () => b;",
+            "users.js:2: ReferenceError",
+        ),
+        ("export const setup = 5;\nexport default () => {};", "the export 'setup' is not a function"),
+        ("export const options = { vus: NaN, iterations: 1 };\nexport default () => {};", "options: invalid vus NaN"),
+        (
+            "export const options = { tags: { a: 1n } };\nexport default () => {};",
+            "options: invalid a 1; write a number",
+        ),
+        ("export const options = () => ({ vus: 1 });\nexport default () => {};", "options: it is a function"),
+        ("export const options = {};\noptions.tags = options;\nexport default () => {};", "options: "),
+        (
+            "export const options = { hosts: { 'a.test': 'b.test' } };\nexport default () => {};",
+            "'b.test'; write an IP",
+        ),
     ] {
         let output = play(&server, body, &["-c", "1", "-n", "1"]);
         assert_eq!(output.code, 2, "{body}: {output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
         assert!(output.stderr.contains(reason), "{body}: {output:?}");
+        assert!(output.stderr.len() < 1200 && !output.stderr.contains('\x1b'), "{body}: {output:?}");
     }
     assert!(server.seen().is_empty());
     for (args, reason) in [
@@ -102,6 +126,19 @@ fn exceptions_end_their_iteration_and_are_counted_with_their_place() {
         assert!(script.exceptions[0].message.contains(line), "{:?}", script.exceptions);
         assert_eq!((run.iterations.unwrap().failed, output.code), (6, 3));
         assert!(output.stderr.contains(line), "{output:?}");
+    }
+}
+
+#[test]
+fn exceptions_whose_messages_all_differ_are_counted_whole() {
+    let server = Server::hello();
+    let body = "import exec from 'k6/execution';
+    export default () => { get(); throw new Error(`number ${exec.scenario.iterationInTest}`); };";
+    for agents in [&[][..], &["--on", "local", "--agents", "2"]] {
+        let (output, run) = measured(&server, &script(body), &[&["-c", "4", "-n", "100"], agents].concat());
+        let exceptions = run.script.unwrap().exceptions;
+        assert_eq!(exceptions.iter().map(|it| it.count).sum::<u64>(), 100, "{exceptions:?} {output:?}");
+        assert!(exceptions.len() <= 41, "{exceptions:?}");
     }
 }
 
@@ -153,6 +190,46 @@ fn ten_thousand_requests_at_once_are_sent_in_turn() {
     let (output, run) = measured(&server, &script(body), &["-c", "1", "-n", "1"]);
     assert_eq!((output.code, run.requests.ok), (0, 10_000), "{output:?}");
     assert!(run.connections.opened <= 24, "{}", run.connections.opened);
+}
+
+#[test]
+fn files_are_read_whatever_their_bytes_are() {
+    let server = Server::hello();
+    let folder = Weir::new();
+    let host = format!("HOST={}", server.url(""));
+    let load = |bytes: &[u8]| {
+        folder.write("users.js", bytes);
+        folder.run(&["load", "-q", "-s", "users.js", "-e", &host, "-n", "1", "-c", "1"])
+    };
+    let output =
+        load("\u{feff}import http from 'k6/http';\r\nexport default () => {\r\n  null.x;\r\n};\r\n".as_bytes());
+    assert!(output.stderr.contains("users.js:3: TypeError"), "{output:?}");
+    let output = load(b"#!/usr/bin/env k6\nexport default () => {};\n");
+    assert_eq!(output.code, 0, "{output:?}");
+    for bytes in [&b"const a = '\xff';\nexport default () => a;\n"[..], b"\xff\xfee\0x\0"] {
+        let output = load(bytes);
+        assert!(output.code == 2 && output.one_line().contains("users.js: not UTF-8"), "{output:?}");
+    }
+    std::fs::create_dir(folder.path("folder.js")).unwrap();
+    let output = folder.run(&["load", "-q", "-s", "folder.js", "-n", "1", "-c", "1"]);
+    assert!(output.code == 2 && output.one_line().contains("'folder.js': it is a folder"), "{output:?}");
+}
+
+#[test]
+fn a_summary_of_the_script_may_be_sent() {
+    let server = Server::hello();
+    let body = "export async function handleSummary(data) {
+      const response = await http.asyncRequest('POST', `${__ENV.HOST}/report`, String(data.metrics.http_reqs.values.count));
+      await new Promise((done) => setTimeout(done, 1));
+      return { stdout: `sent ${response.status}\\n` };
+    }
+    export default () => { get(); };";
+    let output = play(&server, &script(body), &["-c", "1", "-n", "3"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.ends_with("sent 200\n") && output.stdout.contains("3 total"), "{output:?}");
+    let seen = server.seen();
+    let sent = seen.last().unwrap();
+    assert_eq!((sent.line(), &sent.body[..]), ("POST /report HTTP/1.1", &b"3"[..]));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Modules of k6 and TypeScript through the binary: what a service gets, and what a user reads.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_testing::{Output, Reply, Server, Weir};
 
@@ -100,6 +101,34 @@ fn rows_of_a_file_are_read_once_for_all_users() {
     let mut seen = lines(&server);
     seen.sort();
     assert_eq!(seen, ["GET /ann", "GET /ann", "GET /bob", "GET /bob"]);
+}
+
+#[test]
+fn modules_of_jslib_come_from_a_folder() {
+    let server = Server::hello();
+    let folder = Weir::new();
+    std::fs::create_dir_all(folder.path("lib/k6-utils/1.4.0")).unwrap();
+    folder.write("lib/k6-utils/1.4.0/index.js", "export { path } from './parts/path.js';\n");
+    std::fs::create_dir(folder.path("lib/k6-utils/1.4.0/parts")).unwrap();
+    folder.write(
+        "lib/k6-utils/1.4.0/parts/path.js",
+        "import http from 'k6/http';\nexport const path = () => `/own${http.get.length}`;\n",
+    );
+    let load = |version: &str| {
+        let script = format!(
+            "import http from 'k6/http';\nimport {{ path }} from 'https://jslib.k6.io/k6-utils/{version}/index.js';\n\
+            export default () => http.get(__ENV.HOST + path());\n"
+        );
+        folder.write("users.js", script);
+        let host = format!("HOST={}", server.url(""));
+        folder.run(&["load", "-q", "-s", "users.js", "-n", "1", "-c", "1", "-e", &host, "--js-lib", "lib"])
+    };
+    let output = load("1.4.0");
+    assert_eq!((output.code, server.requests()), (0, 1), "{output:?}");
+    assert!(lines(&server)[0].starts_with("GET /own"));
+    let output = load("2.0.0");
+    assert_eq!((output.code, server.requests()), (2, 1), "{output:?}");
+    assert!(output.one_line().contains("k6-utils/2.0.0/index.js"), "{output:?}");
 }
 
 #[test]

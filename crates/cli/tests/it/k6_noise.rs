@@ -123,8 +123,9 @@ fn functions_around_the_load_that_never_end_are_named() {
         ),
         (
             "export const options = { handleSummaryTimeout: '200ms' };\nexport const handleSummary = () => { for (;;) {} };",
-            "handleSummary(): ",
+            "handleSummary() has not",
         ),
+        ("export const teardown = () => { throw new Error('left'); };", "teardown(): users.js:5: Error: left"),
         (
             "export const handleSummary = () => { const f = () => f() + 1; return f(); };",
             "handleSummary(): users.js:5: RangeError",
@@ -133,9 +134,72 @@ fn functions_around_the_load_that_never_end_are_named() {
     ] {
         let output = play(body);
         assert!(output.stderr.contains(reason), "{body}: {output:?}");
-        // The load has been measured before the last two.
-        let is_before = !body.contains("teardown") && !body.contains("handleSummary");
-        assert!(output.code == 2 || !is_before, "{body}: {output:?}");
+        assert_eq!(output.code, 2, "{body}: {output:?}");
+        assert!(output.stderr.lines().count() == 1 || reason.contains("RangeError"), "{body}: {output:?}");
+        if body.contains("for (;;)") {
+            assert!(output.stderr.starts_with("weir: users.js:6: "), "{body}: {output:?}");
+        }
+        // What the load has measured is there, whatever its end was.
+        let has_load = body.contains("teardown") || body.contains("handleSummary");
+        assert_eq!(output.stdout.contains("1 total"), has_load, "{body}: {output:?}");
+    }
+}
+
+#[test]
+fn requests_that_cannot_be_sent_end_at_once_and_others_have_their_turns() {
+    let server = Server::hello();
+    // Far more than frames of a stack.
+    let harm = "for (let at = 0; at < 50_000; at += 1) http.request('NO METHOD', `${__ENV.HOST}/`);";
+    let (output, run) = beside_others(&server, harm, &["-c", "2", "-n", "4"]);
+    assert_eq!((output.code, run.iterations.unwrap().ok), (0, 4), "{output:?}");
+    let harm = "for (;;) http.request('NO METHOD', `${__ENV.HOST}/`);";
+    let (output, run) = beside_others(&server, harm, &["-c", "4", "-d", "1s"]);
+    let script = run.script.unwrap();
+    let thrown: u64 = script.exceptions.iter().map(|one| one.count).sum();
+    assert!(script.interrupted + thrown >= 3 && run.requests.ok > 4, "{output:?}");
+    assert!(run.duration_s < MAX_SECONDS);
+}
+
+#[test]
+fn a_batch_ends_though_its_responses_come_while_the_script_computes() {
+    let server = Server::hello();
+    // Others have their turns while the arguments are made, and responses come meanwhile.
+    let harm = "const busy = (ms) => { for (const end = Date.now() + ms; Date.now() < end; ) Math.sqrt(2); };
+        const url = `${__ENV.HOST}/`;
+        const one = () => ['GET', url, null, { get headers() { busy(4); return {}; } }];
+        const all = http.batch([...Array(40).keys()].map(one).concat(Array(1000).fill(url)));
+        if (all.length !== 1040 || all.some((one) => one.status !== 200)) throw new Error(`${all.length}`);";
+    let (output, run) = beside_others(&server, harm, &["-c", "2", "-n", "4"]);
+    assert_eq!((output.code, run.iterations.unwrap().ok), (0, 4), "{output:?}");
+}
+
+#[test]
+fn a_batch_has_each_response_under_its_name_whatever_their_hosts_are() {
+    let (server, other) = (Server::hello(), Server::hello());
+    let folder = Weir::new();
+    let script = format!(
+        "{HEAD}export const options = {{ batch: 3, batchPerHost: 2 }};\nexport default () => {{
+        const of = (host, at) => ['GET', `${{host}}/${{at}}`];
+        const all = http.batch([...Array(30).keys()].map((at) => of(at % 3 ? __ENV.HOST : __ENV.OTHER, at)));
+        if (all.some((one, at) => !one.url.endsWith(`/${{at}}`))) throw new Error('mixed up');
+        const named = http.batch({{ a: of(__ENV.OTHER, 'a'), b: of(__ENV.HOST, 'b') }});
+        if (Object.keys(named).join() !== 'a,b' || !named.b.url.endsWith('/b')) throw new Error('no names');
+        if (http.batch([]).length !== 0) throw new Error('not empty');
+        }};\n"
+    );
+    folder.write("users.js", script);
+    let hosts = [format!("HOST={}", server.url("")), format!("OTHER={}", other.url(""))];
+    let output = folder.run(&["load", "-q", "-s", "users.js", "-e", &hosts[0], "-e", &hosts[1], "-n", "1", "-c", "1"]);
+    assert_eq!((output.code, server.requests(), other.requests()), (0, 21, 11), "{output:?}");
+    for (requests, reason) in [
+        ("5", "batch() takes an array or an object"),
+        ("null", "batch() takes an array or an object"),
+        ("[[]]", "the request '0' has no URL"),
+        ("{ a: ['GET'] }", "the request 'a' has no URL"),
+    ] {
+        folder.write("users.js", format!("{HEAD}export default () => {{ http.batch({requests}); }};\n"));
+        let output = folder.run(&["load", "-q", "-s", "users.js", "-n", "1", "-c", "1"]);
+        assert!(output.stderr.contains(reason), "{requests}: {output:?}");
     }
 }
 

@@ -116,13 +116,29 @@ fn a_challenge_of_digest_is_followed_by_credentials() {
 }
 
 #[test]
+fn values_that_are_no_finite_numbers_are_left_out() {
+    let server = Server::hello();
+    let script = "import { Trend } from 'k6/metrics';
+    const times = new Trend('times');
+    export default () => {
+      for (const value of ['x', NaN, Infinity, -Infinity, undefined, {}]) times.add(value);
+      for (const value of [1, true, '3', null]) times.add(value);
+    };";
+    let (output, run) = play(&server, script, &["-c", "1", "-n", "2"]);
+    assert_eq!(output.stderr.matches("is not a finite number; it is left out").count(), 12, "{output:?}");
+    let metrics = run.script.unwrap().metrics;
+    let times = metrics.iter().find(|metric| metric.name == "times").unwrap();
+    assert_eq!(times.values["avg"], 1.25);
+}
+
+#[test]
 fn a_script_without_requests_is_measured_by_its_own_metrics() {
     let server = Server::hello();
     let script = "import { Counter } from 'k6/metrics';\nconst own = new Counter('own');\n\
       export const options = { thresholds: { own: ['count>3'] } };\nexport default () => own.add(1);";
     let (output, run) = play(&server, script, &["-c", "1", "-n", "5"]);
     assert_eq!((output.code, run.trust.ok, run.requests.total), (0, true, 0), "{output:?}");
-    assert!(output.stdout.contains("the script has sent none"), "{output:?}");
+    assert!(output.stdout.contains("the script sent none"), "{output:?}");
     let (output, _) = play(&server, script, &["-c", "1", "-n", "2"]);
     assert_eq!(output.code, 1, "{output:?}");
 }

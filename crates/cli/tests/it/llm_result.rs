@@ -65,8 +65,8 @@ fn the_report_has_weirs_own_part_of_the_first_token() {
     let serving = model();
     let weir = Weir::new();
     let output = llm(&weir, &serving.url, &["-n", "4", "-c", "1", "--input-tokens", "8"]);
-    assert!(output.stdout.contains("of TTFT      late sends of weir: "), "{}", output.stdout);
-    assert!(output.stdout.contains("not in it, reading after the arrival: "), "{}", output.stdout);
+    assert!(output.stdout.contains("of TTFT      weir sent late by "), "{}", output.stdout);
+    assert!(output.stdout.contains("not included: "), "{}", output.stdout);
     assert!(!output.stdout.contains("and not known"), "{}", output.stdout);
 }
 

@@ -113,7 +113,7 @@ fn a_script_without_end_is_cut_off_with_the_load_and_named() {
     let first = item("first", json!("{{host}}/a"), &[]);
     write(&weir, &server, json!([null, 5, endless.clone()]));
     let done = weir.run(&["load", "-s", "c.json", "-c", "1", "-d", "300ms"]);
-    assert!(done.stdout.contains("the script still computed at its end: endless, prerequest:"), "{done:?}");
+    assert!(done.stdout.contains("the script was still running at the end: endless, prerequest:"), "{done:?}");
     write(&weir, &server, json!([first, endless]));
     let done = weir.run(&["load", "-s", "c.json", "-c", "1", "-d", "300ms"]);
     assert!(done.stdout.contains("1 cut off by the end"), "{done:?}");

@@ -99,19 +99,19 @@ impl CallerPolicy {
     }
 
     /// The caller of a request, by the route's rule; without a name by its address.
-    pub(super) fn caller<'r>(
-        &'r self,
+    pub(super) fn caller(
+        &self,
         headers: &HeaderMap,
         captures: &Captures<'_>,
         peer: IpAddr,
         client: Option<&ClientIdentity>,
-    ) -> RouteCaller<'r> {
+    ) -> RouteCaller {
         let named = match &self.config.caller {
             Some(CallerFrom::Header(name)) => {
-                headers.get(name).map(|value| RouteCaller::Header(name.as_str(), value.clone()))
+                headers.get(name).map(|value| RouteCaller::Header(name.clone(), value.clone()))
             }
             Some(CallerFrom::Path(name)) => {
-                captures.get(name).map(|capture| RouteCaller::Capture(name, caller_name(capture).to_owned()))
+                captures.get(name).map(|capture| RouteCaller::Capture(name.clone(), caller_name(capture).to_owned()))
             }
             Some(CallerFrom::Certificate(field)) => client
                 .and_then(|client| field.values(client).first().copied())
@@ -131,12 +131,17 @@ impl CallerPolicy {
         self.caller_limiter.is_some() && self.config.rate_terms.weight == CallWeight::ModelTokens
     }
 
+    /// Size of a caller's bucket.
+    pub(super) fn burst(&self) -> Option<u64> {
+        self.config.rate.map(|rule| rule.burst)
+    }
+
     /// Takes tokens of a language model: the caller's key, whether it has that many, or after which time, and its
     /// bucket, if responses report it.
     pub(super) fn charge(
         &self,
         now: Nanos,
-        caller: &RouteCaller<'_>,
+        caller: &RouteCaller,
         tokens: u64,
     ) -> (u64, Result<(), Nanos>, Option<BucketState>) {
         let key = self.key(caller);
@@ -165,7 +170,7 @@ impl CallerPolicy {
         &self,
         timer: &Timer,
         headers: &HeaderMap,
-        caller: &RouteCaller<'_>,
+        caller: &RouteCaller,
         client: Option<&ClientIdentity>,
         body_bytes: u64,
     ) -> CallerVerdict {
@@ -227,7 +232,7 @@ impl CallerPolicy {
         known.map_or(*default, |(_, priority)| *priority)
     }
 
-    fn key(&self, caller: &RouteCaller<'_>) -> u64 {
+    fn key(&self, caller: &RouteCaller) -> u64 {
         let name = match caller {
             RouteCaller::Header(_, value) => value.as_bytes(),
             RouteCaller::Capture(_, value) | RouteCaller::Certificate(value) => value.as_bytes(),
@@ -240,7 +245,7 @@ impl CallerPolicy {
     }
 
     /// Counts a rejection of a caller.
-    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller<'_>, reason: RejectionReason) {
+    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller, reason: RejectionReason) {
         lock(&self.top_rejected).rejected(now, self.key(caller), reason.name(), || caller.name());
     }
 

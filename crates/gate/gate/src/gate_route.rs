@@ -71,11 +71,18 @@ pub(super) struct GateRoute {
 pub(super) struct RouteSide {
     /// Name of the upstream.
     pub(super) upstream: String,
-    pub(super) plan: CallPlan,
+    pub(super) plan: Arc<CallPlan>,
     /// Value by which the upstream chooses a host, with consistent hashing.
     pub(super) hash_by: Option<KeySource>,
     /// Culprits of the upstream, if it sheds them.
     pub(super) culprits: Option<RouteCulprits>,
+}
+
+impl RouteSide {
+    /// The plan, before a call has it.
+    pub(super) fn plan_mut(&mut self) -> &mut CallPlan {
+        Arc::make_mut(&mut self.plan)
+    }
 }
 
 /// The name of a route in metrics and logs: its methods, hosts, path, conditions and listeners.
@@ -110,7 +117,7 @@ impl GateRoute {
             let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
             plan.permits.clone_from(&permits);
             plan.deadline_headers.clone_from(&policy.deadlines_out);
-            sides.push(RouteSide { upstream: name, plan, hash_by, culprits: None });
+            sides.push(RouteSide { upstream: name, plan: Arc::new(plan), hash_by, culprits: None });
         }
         if sides.is_empty() {
             return Err(format!("route {}: no upstream", route_config.path));
@@ -240,12 +247,18 @@ impl GateRoute {
         self.response_rule.failed.as_ref().map(LocalResponse::response)
     }
 
-    /// The response to a rejected call.
-    pub(super) fn rejection_response(&self, rejection: Rejection) -> Response<ResponseBody> {
+    /// The response to a rejected call, with the route's body, or one that says more.
+    pub(super) fn rejection_response(
+        &self,
+        rejection: Rejection,
+        details: impl FnOnce() -> Option<ResponseBody>,
+    ) -> Response<ResponseBody> {
         let mut response = local_responses::rejected(rejection);
         if let Some(own) = &self.response_rule.rejected {
             *response.body_mut() = ResponseBody::from(own.body.clone());
             response.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
+        } else if let Some(body) = details() {
+            *response.body_mut() = body;
         }
         response
     }

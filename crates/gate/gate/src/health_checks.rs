@@ -98,7 +98,7 @@ async fn probe(engine: &CallEngine, origin: &Arc<Origin>, probe: &HealthProbe) -
             };
             let response = engine.client().send(origin, request).await.map_err(|error| error.text)?;
             let status = response.status().as_u16();
-            let is_good = statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
+            let is_good = statuses.iter().any(|range| range.contains(&status));
             if is_good { Ok(()) } else { Err(format!("status {status}").into()) }
         }
         HealthProbe::Tcp => engine.client().probe(origin).await.map_err(|error| error.text),

@@ -1,7 +1,7 @@
 //! Responses of the gateway's own.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 use weir_base::Nanos;
 use weir_base::failure::FailureSide;
@@ -88,6 +88,9 @@ pub(super) fn length_required() -> Response<ResponseBody> {
     text(StatusCode::LENGTH_REQUIRED, "the body's length counts in the rate limit: Content-Length is required")
 }
 
+/// Whether to retry a response, as the SDKs of OpenAI and Anthropic read it.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
 /// The response to a rejected call: 429 or 503 with Retry-After, and a line that ends with the reason. It must be
 /// cheap, since most calls get it under overload.
 pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
@@ -108,15 +111,17 @@ pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
         }
         RejectionReason::CircuitOpen => (OVERLOAD, "nearly all calls to the upstream fail (circuit_open)\n"),
         RejectionReason::Throttled => (OVERLOAD, "the upstream responds 429 or 503 too often (throttled)\n"),
-        RejectionReason::Culprit => (OVERLOAD, "overload: calls like this one take the time of all others (culprit)\n"),
+        RejectionReason::Culprit => (OVERLOAD, "overload: calls like this one crowd out all others (culprit)\n"),
     };
     let mut response = Response::new(ResponseBody::from(Bytes::from_static(line.as_bytes())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.reserve(2);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    // What never is allowed is not to be retried.
-    if rejection.retry_after != Nanos::NEVER {
+    if rejection.retry_after == Nanos::NEVER {
+        // What is never allowed is not to be retried. Clients of language models would retry any 429.
+        headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    } else {
         let seconds = rejection.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

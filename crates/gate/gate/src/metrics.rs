@@ -195,7 +195,7 @@ impl Collector for GateMetrics {
         let culprits = all.iter().filter_map(|(name, one)| Some((of(name), one.culprits.as_ref()?.culprits())));
         let culprits: Vec<_> = culprits.collect();
         let found = culprits.iter().map(|(labels, found)| gauge(labels.clone(), found.len() as f64));
-        let help = "Routes and callers that take the time of all others, and have a limit for it";
+        let help = "Routes and callers that crowd out all others, and are limited for it";
         encode_family(e, MetricType::Gauge, "gate_culprits", help, found)?;
         let slots = culprits
             .iter()

@@ -9,7 +9,8 @@ use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
 use super::routed::RoutedRequest;
-use super::token_limit::{TokenCharge, UsageReader, estimated_tokens, tokens_of_length};
+use super::token_limit::{TokenCharge, TokenEstimate};
+use weir_base::Nanos;
 use weir_call::CallFailure;
 use weir_net::client::OutgoingBody;
 use weir_resilience::admission::{Priority, Rejection, RejectionReason};
@@ -29,27 +30,40 @@ impl RoutedRequest<'_> {
             return None;
         }
         let estimate = match body {
-            OutgoingBody::Bytes(bytes) => estimated_tokens(bytes),
-            _ => tokens_of_length(length.unwrap_or_default()),
+            OutgoingBody::Bytes(bytes) => TokenEstimate::of_body(bytes),
+            OutgoingBody::Empty => TokenEstimate::of_length(0),
+            // A body of unknown length is longer than the buffer.
+            OutgoingBody::Stream(_) => TokenEstimate::of_length(length.unwrap_or(self.route.buffer as u64)),
         };
         let now = self.engine.timer().now();
-        let (key, admitted, bucket) = policy.charge(now, self.caller, estimate);
+        let (key, admitted, bucket) = policy.charge(now, &self.decision.caller, estimate.total);
         self.bucket.set(bucket);
         if let Err(retry_after) = admitted {
+            self.tokens.too_many.set((retry_after == Nanos::NEVER).then_some(estimate.total));
             let rejection = Rejection { reason: RejectionReason::RateLimited, retry_after };
             return Some(self.engine.reject(self.plan, priority, now, rejection));
         }
-        let charge = TokenCharge {
-            policy: Arc::clone(policy),
-            clock: self.engine.timer().clock(),
-            key,
-            estimate,
-            reader: UsageReader::default(),
-            status: None,
-            is_rejected: false,
-        };
+        let charge = TokenCharge::new(Arc::clone(policy), self.engine.timer().clock(), key, estimate);
         self.tokens.charge.set(Some(charge));
         None
+    }
+
+    /// Body of the response to a call that asks for more tokens than its caller can ever have at once.
+    pub(super) fn too_many_tokens(&self) -> Option<ResponseBody> {
+        let (asked, burst) = (self.tokens.too_many.get()?, self.route.caller_policy.burst()?);
+        let line = format!(
+            "the call asks for {asked} tokens, its text and max_tokens; its caller's rate limit allows {burst} at once \
+             (rate_limited)\n"
+        );
+        Some(ResponseBody::from(line))
+    }
+
+    /// Notes that the upstream gave no response to the call.
+    pub(super) fn note_no_response(&self) {
+        if let Some(mut charge) = self.tokens.charge.take() {
+            charge.status = Some(StatusCode::BAD_GATEWAY);
+            self.tokens.charge.set(Some(charge));
+        }
     }
 
     /// Notes that the call was rejected after it was charged.
@@ -65,7 +79,8 @@ impl RoutedRequest<'_> {
         let Some(mut charge) = self.tokens.charge.take() else { return body };
         charge.status = Some(status);
         if let Some(bytes) = body.as_bytes() {
-            charge.reader.read(bytes);
+            charge.read(bytes);
+            charge.is_complete = true;
             self.report_corrected(&mut charge);
             return body;
         }
@@ -91,12 +106,23 @@ impl Body for CountedBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        match (&polled, &mut self.charge) {
-            (Poll::Ready(Some(Ok(frame))), Some(charge)) => {
-                frame.data_ref().into_iter().for_each(|data| charge.reader.read(data));
+        let Self { body, charge: held } = &mut *self;
+        let Some(charge) = held else { return polled };
+        let is_over = match &polled {
+            Poll::Pending => return polled,
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Ok(frame))) => {
+                frame.data_ref().into_iter().for_each(|data| charge.read(data));
+                body.is_end_stream()
             }
-            (Poll::Pending, _) | (_, None) => {}
-            _ => self.charge = None,
+            Poll::Ready(Some(Err(_))) => {
+                *held = None;
+                return polled;
+            }
+        };
+        if is_over {
+            charge.is_complete = true;
+            *held = None;
         }
         polled
     }

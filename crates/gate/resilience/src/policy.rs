@@ -1,6 +1,7 @@
 //! The policy of a call as data: deadline, attempts, hedge stages, retries, budget.
 
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_retry::policy::{BudgetRule, RetryPolicy, RetryableMethodClass};
 
 /// Policy of a call.
@@ -45,16 +46,16 @@ impl Policy {
         !self.stages.is_empty() || self.retry.max_retries > 0
     }
 
-    /// Problem of a policy with too many attempts, and the remedy.
-    pub fn validation_error(&self) -> Option<(String, String)> {
+    /// Fault of a policy with too many attempts.
+    pub fn validation_error(&self) -> Option<Fault> {
         let attempts =
             self.stages.iter().fold(1 + u64::from(self.retry.max_retries), |sum, one| sum + u64::from(one.attempts));
         if self.stages.len() > Self::MAX_STAGES {
             let what = format!("{} stages are too many", self.stages.len());
-            Some((what, format!("make it {} at most", Self::MAX_STAGES)))
+            Some(Fault::new(what, format!("make it {} at most", Self::MAX_STAGES)))
         } else if attempts > u64::from(Self::MAX_ATTEMPTS) {
             let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
-            Some((what, format!("make it {} at most", Self::MAX_ATTEMPTS)))
+            Some(Fault::new(what, format!("make it {} at most", Self::MAX_ATTEMPTS)))
         } else {
             None
         }

@@ -273,7 +273,7 @@ impl MetricsWindow<'_> {
 
     fn first_kind_goodput(&self) -> Option<f64> {
         let kinds = &self.scenario.callers.kinds;
-        let deadline = kinds.first()?.deadline_range.1;
+        let deadline = kinds.first()?.deadline_range.longest;
         let windows = self.windows(self.from, self.to.min(self.scenario.length() - deadline));
         let sum = |of: fn(&RecordWindow) -> u64| windows.iter().map(of).sum::<u64>() as f64;
         let arrived = sum(|w| w.first_kind_arrived);

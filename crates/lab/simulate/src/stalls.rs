@@ -4,19 +4,25 @@ use super::world::{StallModel, StallTarget};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 
+/// A stall of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HostStall {
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+}
+
 /// Sequence of the stalls of a model.
 #[derive(Clone, Debug)]
 pub(super) struct StallSequence {
     stall: StallModel,
     rng: SeededRng,
-    next_start: Nanos,
-    next_end: Nanos,
+    next: HostStall,
 }
 
 impl StallSequence {
     pub(super) fn new(stall: &StallModel, seed: u64, at: usize) -> Self {
         let rng = SeededRng::new(seed, 0x57a1 + at as u64);
-        let mut stalls = Self { stall: *stall, rng, next_start: stall.from, next_end: stall.from };
+        let mut stalls = Self { stall: *stall, rng, next: HostStall { from: stall.from, to: stall.from } };
         let _ = stalls.next_stall();
         stalls
     }
@@ -27,21 +33,18 @@ impl StallSequence {
 
     /// Start of the next stall.
     pub(super) fn next_start(&self) -> Nanos {
-        self.next_start
+        self.next.from
     }
 
-    /// Takes the next stall: its start and end.
-    pub(super) fn next_stall(&mut self) -> (Nanos, Nanos) {
-        let taken = (self.next_start, self.next_end);
+    /// Takes the next stall.
+    pub(super) fn next_stall(&mut self) -> HostStall {
+        let taken = self.next;
         let times = if self.stall.regular { 1.0 } else { self.rng.exponential() };
-        let (shortest, longest) = self.stall.length;
-        let length = shortest + Nanos(((longest - shortest).0 as f64 * self.rng.unit()) as u64);
+        let length = self.stall.length.at(self.rng.unit());
         // Stalls do not overlap.
-        self.next_start = (self.next_start + Nanos((self.stall.period.0 as f64 * times) as u64)).max(self.next_end);
-        self.next_end = self.next_start + length;
-        if self.next_end > self.stall.to {
-            (self.next_start, self.next_end) = (Nanos::NEVER, Nanos::NEVER);
-        }
+        let from = (taken.from + Nanos((self.stall.period.0 as f64 * times) as u64)).max(taken.to);
+        let next = HostStall { from, to: from + length };
+        self.next = if next.to > self.stall.to { HostStall { from: Nanos::NEVER, to: Nanos::NEVER } } else { next };
         taken
     }
 }
@@ -49,10 +52,12 @@ impl StallSequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::TimeRange;
 
     #[test]
     fn stalls_have_the_configured_rate_and_length_and_do_not_overlap() {
-        let (every, length) = (Nanos::from_millis(200), (Nanos::from_millis(5), Nanos::from_millis(50)));
+        let every = Nanos::from_millis(200);
+        let length = TimeRange { shortest: Nanos::from_millis(5), longest: Nanos::from_millis(50) };
         let (from, to) = (Nanos::ZERO, Nanos::NEVER);
         let mut stalls = StallSequence::new(
             &StallModel { target: StallTarget::Gates, period: every, regular: false, length, from, to },
@@ -61,8 +66,8 @@ mod tests {
         );
         let (mut last, mut sum) = (Nanos::ZERO, Nanos::ZERO);
         for _ in 0..1000 {
-            let (from, to) = stalls.next_stall();
-            assert!(from >= last && to - from >= length.0 && to - from <= length.1);
+            let HostStall { from, to } = stalls.next_stall();
+            assert!(from >= last && (length.shortest..=length.longest).contains(&(to - from)));
             (last, sum) = (to, sum + (to - from));
         }
         let (per_s, mean_ms) = (1000.0 / last.as_secs_f64(), sum.as_millis_f64() / 1000.0);

@@ -68,13 +68,34 @@ pub struct CallerModel {
     pub think_time: Nanos,
 }
 
+/// Times of which each is as likely, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// Shortest time.
+    pub shortest: Nanos,
+    /// Longest time; not less than the shortest.
+    pub longest: Nanos,
+}
+
+impl TimeRange {
+    /// The same time always.
+    pub const fn constant(time: Nanos) -> Self {
+        Self { shortest: time, longest: time }
+    }
+
+    /// Time at a fraction of the range.
+    pub(super) fn at(self, fraction: f64) -> Nanos {
+        self.shortest + Nanos(((self.longest - self.shortest).0 as f64 * fraction) as u64)
+    }
+}
+
 /// Kind of callers with a range of deadlines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallerKind {
     /// Weight of this kind.
     pub weight: f64,
-    /// Deadlines, uniformly distributed between these.
-    pub deadline_range: (Nanos, Nanos),
+    /// Deadlines, uniformly distributed.
+    pub deadline_range: TimeRange,
     /// Whether the gate gets the deadline.
     pub deadline_signal: DeadlineSignal,
     /// Who the callers are, and what their calls cost.
@@ -90,10 +111,12 @@ pub struct KindWork {
     pub routes: u64,
     /// Number of callers; 0: each call has a caller of its own, as if callers changed their names.
     pub callers: u64,
-    /// Multiple of the upstream's service time ...
+    /// Multiple of the upstream's service time from `heavy_from` until `heavy_until`; otherwise 1.
     pub factor: f64,
-    /// ... between these times; otherwise 1.
-    pub heavy_during: (Nanos, Nanos),
+    /// Time from which calls are heavy.
+    pub heavy_from: Nanos,
+    /// Time from which they are as others again.
+    pub heavy_until: Nanos,
     /// Priority that the callers claim; none: drawn by weight.
     pub priority: Option<Priority>,
 }
@@ -106,7 +129,8 @@ impl Default for KindWork {
             routes: 4,
             callers: 40,
             factor: 1.0,
-            heavy_during: (Nanos::ZERO, Nanos::NEVER),
+            heavy_from: Nanos::ZERO,
+            heavy_until: Nanos::NEVER,
             priority: None,
         }
     }
@@ -130,8 +154,8 @@ pub struct StallModel {
     pub period: Nanos,
     /// Whether `period` is exact; otherwise gaps are exponentially distributed.
     pub regular: bool,
-    /// Length of a stall, uniformly distributed between these.
-    pub length: (Nanos, Nanos),
+    /// Length of a stall, uniformly distributed.
+    pub length: TimeRange,
     /// Start of the stalls.
     pub from: Nanos,
     /// End of the stalls.

@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::findings::{Findings, RunRange};
-use super::point_name::point_name;
 use super::study_plot::{StudyPlot, file_name, select_points};
 use weir_report::axis::ChartAxis;
 use weir_report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
@@ -57,7 +56,7 @@ fn plots_at(findings: &Findings<'_>, point: usize, variants: &[Vec<ClientSeries>
     }
     let x_label = variants.iter().flatten().find_map(|written| written.columns.first()).cloned().unwrap_or_default();
     let place = &findings.points[point];
-    let place = if place.is_empty() { String::new() } else { format!(" at {}", point_name(place)) };
+    let place = if place.is_empty() { String::new() } else { format!(" at {}", place.name()) };
     let plot = |name: &String| Plot {
         title: format!("{name} over {x_label}{place}"),
         note: "median of the runs; the band is from the lowest to the highest of them".into(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::study_point::StudyPoint;
 use weir_base::Nanos;
 use weir_measure::compare::Metric;
 
@@ -103,8 +104,9 @@ pub struct StudyLoad {
 
 impl StudyLoad {
     /// Whether the load is applied at this point of the sweep.
-    pub fn is_driven_at(&self, point: &[(String, String)]) -> bool {
-        self.when.iter().all(|(name, values)| point.iter().any(|(of, value)| of == name && values.contains(value)))
+    pub fn is_driven_at(&self, point: &StudyPoint) -> bool {
+        let is_value = |value: &str, values: &[String]| values.iter().any(|of| of == value);
+        self.when.iter().all(|(name, values)| point.value(name).is_some_and(|value| is_value(value, values)))
     }
 }
 
@@ -214,13 +216,12 @@ impl Definition {
         self
     }
 
-    /// Points of the sweep: all combinations of values, as parameter and value, in the file's order.
-    pub fn points(&self) -> Vec<Vec<(String, String)>> {
-        let mut points = vec![Vec::new()];
+    /// Points of the sweep: all combinations of values, in the file's order.
+    pub fn points(&self) -> Vec<StudyPoint> {
+        let mut points = vec![StudyPoint::default()];
         for parameter in &self.sweep {
-            let with = |point: &Vec<(String, String)>| {
-                let add = |value: &String| [point.clone(), vec![(parameter.name.clone(), value.clone())]].concat();
-                parameter.values.iter().map(add).collect::<Vec<_>>()
+            let with = |point: &StudyPoint| -> Vec<StudyPoint> {
+                parameter.values.iter().map(|value| point.with(&parameter.name, value)).collect()
             };
             points = points.iter().flat_map(with).collect();
         }

@@ -10,6 +10,7 @@ use super::definition::{Definition, StudyLoad};
 use super::file::{LoadSyntax, options};
 use super::measurement::WarmUpResult;
 use super::placeholders::PlaceholderValues;
+use super::study_point::StudyPoint;
 use weir_agents::{self as agents, Coordinator};
 use weir_base::Nanos;
 use weir_load::program::ProgramOptions;
@@ -51,7 +52,7 @@ impl LoadDrive {
     pub(super) fn all(
         definition: &Definition,
         values: &PlaceholderValues,
-        point: &[(String, String)],
+        point: &StudyPoint,
         repeat: u64,
         words: &LoadSyntax<'_>,
     ) -> Result<Vec<Self>, String> {

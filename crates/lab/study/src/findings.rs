@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::StudyOutcome;
 use super::definition::{Definition, StudyLoad};
 use super::measurement::Measurement;
+use super::study_point::StudyPoint;
 use weir_measure::compare::{Better, ComparisonVerdict, Metric, MetricSample, Pair, RunFigure, Settings, judge};
 
 /// Metric that a study compares, of a load or of the whole variant.
@@ -46,6 +47,15 @@ pub struct PairVerdict {
     pub verdict: ComparisonVerdict,
 }
 
+/// Two variants that are compared, by their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariantPair {
+    /// The baseline.
+    pub base: usize,
+    /// The other variant.
+    pub other: usize,
+}
+
 /// Findings of a study.
 #[derive(Debug)]
 pub struct Findings<'a> {
@@ -54,7 +64,7 @@ pub struct Findings<'a> {
     /// Measurements.
     pub outcome: &'a StudyOutcome,
     /// Points of the sweep.
-    pub points: Vec<Vec<(String, String)>>,
+    pub points: Vec<StudyPoint>,
     /// Compared metrics.
     pub metrics: Vec<StudyMetric>,
     /// Verdicts, by metric, pair and point.
@@ -96,7 +106,7 @@ impl<'a> Findings<'a> {
         let places: Vec<(usize, usize, usize)> = self
             .pairs()
             .into_iter()
-            .flat_map(|(base, other)| self.points_of(measure).map(move |point| (base, other, point)))
+            .flat_map(|VariantPair { base, other }| self.points_of(measure).map(move |point| (base, other, point)))
             .collect();
         let sample = |variant, point| self.sample(measure, variant, point);
         let samples: Vec<(MetricSample, MetricSample)> =
@@ -135,7 +145,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Pairs of variants with measurements: each with each, or all with the first if they are many.
-    pub fn pairs(&self) -> Vec<(usize, usize)> {
+    pub fn pairs(&self) -> Vec<VariantPair> {
         let is_measured = |variant: &usize| {
             let name = self.variant(*variant);
             self.outcome.measurements.iter().any(|cell| cell.variant == name && cell.is_measured())
@@ -143,9 +153,11 @@ impl<'a> Findings<'a> {
         // A variant that always failed needs no verdict.
         let all: Vec<usize> = (0..self.definition.variants.len()).filter(is_measured).collect();
         let bases = if all.len() > MAX_VARIANTS_FOR_ALL_PAIRS { 1 } else { all.len() };
-        let others =
-            |(at, base): (usize, &usize)| all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>();
-        all[..bases].iter().enumerate().flat_map(others).collect()
+        let of_base = |at: usize| {
+            let base = all[at];
+            all[at + 1..].iter().map(move |other| VariantPair { base, other: *other })
+        };
+        (0..bases).flat_map(of_base).collect()
     }
 
     /// Points at which a metric exists: those at which its load is applied.
@@ -186,8 +198,15 @@ impl<'a> Findings<'a> {
     }
 
     /// Verdicts on a metric of a pair, by point.
-    pub fn verdicts_of_pair(&self, measure: usize, pair: (usize, usize)) -> impl Iterator<Item = &PairVerdict> {
-        self.verdicts.iter().filter(move |it| it.metric == measure && (it.base, it.other) == pair)
+    pub fn verdicts_of_pair(&self, measure: usize, pair: VariantPair) -> impl Iterator<Item = &PairVerdict> {
+        self.verdicts.iter().filter(move |it| it.metric == measure && it.pair() == pair)
+    }
+}
+
+impl PairVerdict {
+    /// The two variants.
+    pub fn pair(&self) -> VariantPair {
+        VariantPair { base: self.base, other: self.other }
     }
 }
 
@@ -287,7 +306,7 @@ mod tests {
 
     fn finding(findings: &Findings<'_>, measure: &str) -> Finding {
         let of = findings.metrics.iter().position(|of| of.metric.name == measure).expect("measured");
-        findings.verdicts_of_pair(of, (0, 1)).next().expect("judged").verdict.finding
+        findings.verdicts_of_pair(of, VariantPair { base: 0, other: 1 }).next().expect("judged").verdict.finding
     }
 
     #[test]

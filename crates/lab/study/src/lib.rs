@@ -6,7 +6,7 @@
 //!   samples, too; `runner`: runs it, with `drive` (loads), `sampling` and `cpu_sets`
 //! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program)
 //!   and `leftovers`
-//! - `results_folder`: saved results, with which an interrupted study continues; `point_name`: names of its folders
+//! - `results_folder`: saved results, with which an interrupted study continues; [`StudyPoint`]: a point of the sweep, after which its folders are named
 //! - [`findings`]: metrics and verdicts; `recordings`: runs and samples of a measurement
 //! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`:
 //!   plots over time; `client_series`: time series of clients
@@ -34,7 +34,6 @@ mod packages;
 pub mod page;
 mod placeholders;
 pub mod plotting;
-mod point_name;
 mod programs;
 mod progress_view;
 mod ready;
@@ -45,6 +44,7 @@ mod sampling;
 pub mod steps;
 mod study_file;
 pub mod study_plot;
+mod study_point;
 pub mod text;
 mod time_series;
 
@@ -56,9 +56,9 @@ use serde_json::json;
 
 pub use self::file::DISALLOWED_FLAGS;
 pub use self::guarded_process::{GUARD, Launcher};
-pub use self::point_name::point_name;
 pub use self::progress_view::StudyProgressView;
 pub use self::study_file::StudyFile;
+pub use self::study_point::StudyPoint;
 
 use self::cpu_sets::CpuSets;
 use self::definition::Definition;
@@ -317,13 +317,13 @@ fn set_up(
 fn failed_measurement(
     definition: &Definition,
     place: &MeasurementId,
-    point: &[(String, String)],
+    point: &StudyPoint,
     why: &MeasurementFailure,
 ) -> MeasurementData {
     let cell = Measurement {
         weir: env!("CARGO_PKG_VERSION").to_owned(),
         variant: definition.variants[place.variant].program.name.clone(),
-        point: point.to_vec(),
+        point: point.clone(),
         repeat: place.repeat,
         started_unix_s: clock::unix_s(),
         failure: Some(why.clone()),
@@ -333,12 +333,7 @@ fn failed_measurement(
 }
 
 /// Hash of everything that defines a measurement; a saved one counts only if it has the same.
-fn measurement_hash(
-    options: &StudyOptions<'_>,
-    place: &MeasurementId,
-    point: &[(String, String)],
-    split: &CpuSets,
-) -> String {
+fn measurement_hash(options: &StudyOptions<'_>, place: &MeasurementId, point: &StudyPoint, split: &CpuSets) -> String {
     let definition = options.definition;
     let mut all = json!({
         "variant": definition.variants[place.variant],

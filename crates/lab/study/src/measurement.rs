@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::study_point::StudyPoint;
 use weir_histogram::percentiles::null_or_ms;
 use weir_measure::Run;
 use weir_measure::run_steps::RunStep;
@@ -28,8 +29,8 @@ pub struct Measurement {
     pub definition_hash: String,
     /// Name of the variant.
     pub variant: String,
-    /// Parameters of the sweep and their values, in the file's order.
-    pub point: Vec<(String, String)>,
+    /// Point of the sweep.
+    pub point: StudyPoint,
     /// Number of the round, from 1.
     pub repeat: u64,
     /// Start, in seconds since 1970.

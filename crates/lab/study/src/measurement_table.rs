@@ -38,7 +38,7 @@ pub(super) fn measurement_table(findings: &Findings<'_>) -> String {
     let mut parameters: Vec<&str> = Vec::new();
     let mut client_metrics: Vec<&str> = Vec::new();
     for cell in all {
-        parameters.extend(cell.point.iter().map(|(name, _)| name.as_str()));
+        parameters.extend(cell.point.values().map(|(name, _)| name));
         client_metrics.extend(cell.client_metrics.keys().map(String::as_str));
     }
     for names in [&mut parameters, &mut client_metrics] {
@@ -60,7 +60,7 @@ pub(super) fn measurement_table(findings: &Findings<'_>) -> String {
         for load in loads {
             // What was measured before a failure does not count.
             let load = load.filter(|_| cell.is_measured());
-            let value = |name: &&str| cell.point.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
+            let value = |name: &&str| cell.point.value(name).map(str::to_owned);
             let metric = |name: &&str| cell.client_metrics.get(*name).filter(|_| cell.is_measured()).copied();
             let cells = std::iter::once(cell.variant.clone())
                 .chain(parameters.iter().map(|name| value(name).unwrap_or_default()))

@@ -1,7 +1,6 @@
 //! Table of medians for a terminal: variants and points of the sweep.
 
 use super::findings::Findings;
-use super::point_name::point_name;
 use weir_report::comparison::phrases::figure;
 use weir_report::sanitize;
 
@@ -15,7 +14,7 @@ pub(super) fn median_table(findings: &Findings<'_>) -> String {
     let variants: Vec<usize> = (0..findings.definition.variants.len()).collect();
     let median = |variant, point| figure(metric, findings.run_range(measure, variant, point).map(|range| range.median));
     let variant_name = |variant: &usize| findings.variant(*variant).to_owned();
-    let point_names = points.iter().map(|point| point_name(&findings.points[*point]));
+    let point_names = points.iter().map(|point| findings.points[*point].name());
     let mut rows: Vec<Vec<String>> = Vec::new();
     if points.len() > variants.len() {
         rows.push(std::iter::once(name).chain(variants.iter().map(variant_name)).collect());

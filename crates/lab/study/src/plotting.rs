@@ -2,9 +2,9 @@
 
 use super::client_series;
 use super::findings::Findings;
-use super::point_name::point_name;
 use super::recordings::{self, Recording};
 use super::study_plot::{StudyPlot, file_name, point_suffix, select_points};
+use super::study_point::StudyPoint;
 use super::time_series;
 use weir_histogram::Histogram;
 use weir_report::axis::ChartAxis;
@@ -58,18 +58,18 @@ fn sweep_plots(findings: &Findings<'_>, measure: usize) -> Vec<StudyPlot> {
     if findings.definition.variants.len() == 1 {
         return vec![line_plot(findings, measure, None)];
     }
-    let mut facets: Vec<&[(String, String)]> = Vec::new();
+    let mut facets: Vec<StudyPoint> = Vec::new();
     for point in findings.points_of(measure) {
-        let others = findings.points[point].get(1..).unwrap_or_default();
+        let others = findings.points[point].others();
         if !facets.contains(&others) {
             facets.push(others);
         }
     }
-    facets.into_iter().map(|facet| line_plot(findings, measure, Some(facet))).collect()
+    facets.iter().map(|facet| line_plot(findings, measure, Some(facet))).collect()
 }
 
 /// Plot of one combination; of all combinations, if `facet` is None.
-fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> StudyPlot {
+fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&StudyPoint>) -> StudyPlot {
     let of = &findings.metrics[measure];
     // Without a varying parameter the x axis is the variant.
     let parameter = findings.definition.sweep.first().filter(|_| {
@@ -83,8 +83,9 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
     let categories = match (parameter, &numbers) {
         (_, Some(_)) => Vec::new(),
         (Some(parameter), None) => {
-            let first = |point: usize| findings.points[point].first().map(|(_, value)| value);
-            let is_met = |value: &&String| findings.points_of(measure).any(|point| first(point) == Some(*value));
+            let first = |point: usize| findings.points[point].first();
+            let is_met =
+                |value: &&String| findings.points_of(measure).any(|point| first(point) == Some(value.as_str()));
             parameter.values.iter().filter(is_met).cloned().collect()
         }
         (None, None) => {
@@ -94,18 +95,18 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
     let mut series: Vec<PlotSeries> = Vec::new();
     for variant in 0..findings.definition.variants.len() {
         for (at, point) in findings.points.iter().enumerate() {
-            let others = point.get(1..).unwrap_or_default();
-            if facet.is_some_and(|facet| facet != others) {
+            let others = point.others();
+            if facet.is_some_and(|facet| *facet != others) {
                 continue;
             }
             let Some(spread) = findings.run_range(measure, variant, at) else { continue };
             let x = match (parameter.and(point.first()), &numbers) {
-                (Some((_, value)), Some(_)) => value.parse().unwrap_or_default(),
-                (Some((_, value)), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
+                (Some(value), Some(_)) => value.parse().unwrap_or_default(),
+                (Some(value), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
                 (None, _) => variant as f64,
             };
-            let labelled = if facet.is_some() { &[] } else { others };
-            let labels: Vec<String> = labelled.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let labelled = if facet.is_some() { StudyPoint::default() } else { others };
+            let labels: Vec<String> = labelled.values().map(|(name, value)| format!("{name}={value}")).collect();
             let name = [vec![findings.variant(variant).to_owned()], labels].concat().join(", ");
             let point = PlotPoint {
                 x,
@@ -129,7 +130,7 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
         // Lines go from left to right, also if the file's values are not sorted.
         series.iter_mut().for_each(|series| series.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
     }
-    let place = facet.filter(|facet| !facet.is_empty()).map(point_name);
+    let place = facet.filter(|facet| !facet.is_empty()).map(StudyPoint::name);
     // Metrics of clients have names with underscores.
     let words = of.name().replace('_', " ");
     let title = place.map_or_else(|| words.clone(), |place| format!("{words} at {place}"));
@@ -174,6 +175,6 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
         series,
         ..Plot::default()
     };
-    let name = file_name(&format!("{load} percentiles {}", point_name(&findings.points[point])));
+    let name = file_name(&format!("{load} percentiles {}", findings.points[point].name()));
     StudyPlot { name, plot: plot.with_fitted_axes(), metric: None, point: Some(point) }
 }

@@ -5,7 +5,6 @@ use weir_command::Messages;
 use weir_machine::dashboard::Dashboard;
 
 use crate::definition::Definition;
-use crate::point_name::point_name;
 use crate::{StudyEvent, StudyProgress};
 
 /// Progress of a study: a bar on a terminal, a line per measurement elsewhere.
@@ -39,7 +38,7 @@ impl<'a> StudyProgressView<'a> {
             }
             (StudyEvent::Started(..), None) => {}
             (StudyEvent::Finished(cell, far), None) => {
-                let point = point_name(&cell.point);
+                let point = cell.point.name();
                 let reason = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
                 self.messages.note(&format!("{}  {} at {point}{reason}", shown(far), cell.variant));
             }

@@ -11,8 +11,8 @@ use weir_machine::private_file::private_options;
 use super::leftovers::kill_leftovers;
 use super::measurement::Measurement;
 use super::measurement_data::MeasurementData;
-use super::point_name::point_name;
 use super::sampling::UsageSamples;
+use super::study_point::StudyPoint;
 
 /// Folder of a study's results, locked against a second study.
 #[derive(Debug)]
@@ -86,13 +86,13 @@ impl ResultsFolder {
     }
 
     /// Folder of a measurement's files.
-    pub(super) fn measurement_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
-        self.path.join("measurements").join(variant).join(point_name(point)).join(repeat.to_string())
+    pub(super) fn measurement_path(&self, variant: &str, point: &StudyPoint, repeat: u64) -> PathBuf {
+        self.path.join("measurements").join(variant).join(point.name()).join(repeat.to_string())
     }
 
     /// File of a run, relative to the results folder: all rounds of a load are in one folder, for `weir compare`.
-    pub(super) fn run_name(variant: &str, point: &[(String, String)], load: &str, repeat: u64) -> String {
-        format!("runs/{variant}/{}/{load}/{repeat}.json", point_name(point))
+    pub(super) fn run_name(variant: &str, point: &StudyPoint, load: &str, repeat: u64) -> String {
+        format!("runs/{variant}/{}/{load}/{repeat}.json", point.name())
     }
 
     /// Saved measurement, if it has this definition.
@@ -159,7 +159,7 @@ mod tests {
     fn a_saved_measurement_is_reused_unless_its_definition_has_changed() {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = ResultsFolder::open(dir.path()).expect("can be written");
-        let path = folder.measurement_path("a", &[], 1);
+        let path = folder.measurement_path("a", &StudyPoint::default(), 1);
         let cell =
             Measurement { definition_hash: "x".into(), variant: "a".into(), repeat: 1, ..Measurement::default() };
         folder
@@ -167,7 +167,7 @@ mod tests {
             .expect("saved");
         assert_eq!(folder.read_measurement(&path, "x"), Some(cell));
         assert_eq!(folder.read_measurement(&path, "y"), None);
-        assert_eq!(folder.read_measurement(&folder.measurement_path("b", &[], 1), "x"), None);
+        assert_eq!(folder.read_measurement(&folder.measurement_path("b", &StudyPoint::default(), 1), "x"), None);
         assert!(ResultsFolder::open(dir.path()).is_err_and(|why| why.contains("another study")));
     }
 }

@@ -18,6 +18,7 @@ use super::placeholders::PlaceholderValues;
 use super::programs::{StudyPrograms, free_ports};
 use super::results_folder::ResultsFolder;
 use super::sampling::{UsageSamples, VariantSampler};
+use super::study_point::StudyPoint;
 use weir_agents as agents;
 use weir_base::Nanos;
 use weir_machine::clock::{self, Clock};
@@ -45,7 +46,7 @@ impl MeasurementRunner<'_> {
     pub(super) fn measure(
         &self,
         place: &MeasurementId,
-        point: &[(String, String)],
+        point: &StudyPoint,
         folder: &Path,
     ) -> Result<MeasurementData, MeasurementError> {
         let variant = &self.programs.definition.variants[place.variant];
@@ -62,7 +63,7 @@ impl MeasurementRunner<'_> {
         }
         let cell = &mut measured.measurement;
         cell.weir = env!("CARGO_PKG_VERSION").to_owned();
-        (cell.variant, cell.point, cell.repeat) = (variant.program.name.clone(), point.to_vec(), place.repeat);
+        (cell.variant, cell.point, cell.repeat) = (variant.program.name.clone(), point.clone(), place.repeat);
         (cell.started_unix_s, cell.duration_s) = (started_unix_s, clock.now().as_secs_f64());
         Ok(measured)
     }
@@ -71,12 +72,12 @@ impl MeasurementRunner<'_> {
         &self,
         place: &MeasurementId,
         variant: &Variant,
-        point: &[(String, String)],
+        point: &StudyPoint,
         folder: &Path,
         measured: &mut MeasurementData,
     ) -> Result<(), MeasurementError> {
         let mut values = self.programs.built_in_values(place.repeat, folder);
-        values.extend(point.iter().cloned());
+        values.extend(point.values().map(|(name, value)| (name.to_owned(), value.to_owned())));
         values.extend(variant.values.clone());
         values.insert("variant".into(), variant.program.name.clone());
         // All ports are chosen at once, so that they differ.
@@ -159,7 +160,7 @@ impl MeasurementRunner<'_> {
         }
         if let Some(used) = sampling.excess_memory_bytes() {
             let most = self.programs.definition.limits.memory_bytes.unwrap_or(0);
-            let why = format!("ended for its memory: {} MiB used, {} MiB allowed", used >> 20, most >> 20);
+            let why = format!("over its memory limit: {} MiB used, {} MiB allowed", used >> 20, most >> 20);
             return Err(running.failure(why));
         }
         if running.has_terminated() {
@@ -221,7 +222,7 @@ impl MeasurementRunner<'_> {
             ended
         });
         if let (Some(used), true) = (sampling.excess_memory_bytes(), (self.programs.go_on)()) {
-            return Err(running.failure(format!("ended for its memory: {} MiB used", used >> 20)));
+            return Err(running.failure(format!("over its memory limit: {} MiB used", used >> 20)));
         }
         ended?;
         measured.measurement.usage = measured.samples.usage(None);

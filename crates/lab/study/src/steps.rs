@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::findings::{Findings, RunRange};
 use super::markdown_cell::cell;
 use super::measurement::{Measurement, StudyStep};
-use super::point_name::{point_name, point_values};
 use weir_measure::compare::{Better, Metric};
 use weir_report::comparison::phrases::figure;
 
@@ -38,37 +37,44 @@ pub struct StepSummary {
 /// Steps of all loads in order, each at all points, and there of all variants that have it.
 pub fn summaries(findings: &Findings<'_>) -> Vec<StepSummary> {
     let mut all = Vec::new();
-    for (load, step) in names(findings) {
+    for step in steps_of_loads(findings) {
         for point in 0..findings.points.len() {
             let variants = 0..findings.definition.variants.len();
-            all.extend(variants.filter_map(|variant| StepSummary::of(findings, (&load, &step), point, variant)));
+            all.extend(variants.filter_map(|variant| StepSummary::of(findings, &step, point, variant)));
         }
     }
     all
 }
 
-/// Names of loads and their steps, in order.
-fn names(findings: &Findings<'_>) -> Vec<(String, String)> {
-    let mut names: Vec<(String, String)> = Vec::new();
+/// Names of a load and of a step of it.
+struct StepOfLoad {
+    load: String,
+    step: String,
+}
+
+/// Steps of all loads, in order.
+fn steps_of_loads(findings: &Findings<'_>) -> Vec<StepOfLoad> {
+    let mut all: Vec<StepOfLoad> = Vec::new();
     for load in findings.outcome.measurements.iter().flat_map(|measurement| &measurement.loads) {
         for step in &load.steps {
-            if !names.iter().any(|(of, name)| *of == load.load && *name == step.name) {
-                names.push((load.load.clone(), step.name.clone()));
+            if !all.iter().any(|of| of.load == load.load && of.step == step.name) {
+                all.push(StepOfLoad { load: load.load.clone(), step: step.name.clone() });
             }
         }
     }
     let order = |load: &str| findings.definition.loads.iter().position(|of| of.name == load);
-    names.sort_by_key(|(load, _)| order(load));
-    names
+    all.sort_by_key(|of| order(&of.load));
+    all
 }
 
 impl StepSummary {
-    fn of(findings: &Findings<'_>, (load, step): (&str, &str), point: usize, variant: usize) -> Option<Self> {
+    fn of(findings: &Findings<'_>, named: &StepOfLoad, point: usize, variant: usize) -> Option<Self> {
+        let StepOfLoad { load, step } = named;
         let measured = findings.measurements(variant, point).filter(|measurement| measurement.is_measured());
         let found: Vec<(&Measurement, &StudyStep)> = measured
             .filter_map(|measurement| {
-                let of = measurement.loads.iter().find(|of| of.load == load)?;
-                Some((measurement, of.steps.iter().find(|of| of.name == step)?))
+                let of = measurement.loads.iter().find(|of| of.load == *load)?;
+                Some((measurement, of.steps.iter().find(|of| of.name == *step)?))
             })
             .collect();
         let untrusted = found.iter().filter(|(run, step)| step.untrusted || !run.is_trusted()).count();
@@ -78,8 +84,8 @@ impl StepSummary {
             RunRange::of(&values, untrusted)
         };
         let summary = Self {
-            load: load.to_owned(),
-            step: step.to_owned(),
+            load: load.clone(),
+            step: step.clone(),
             point,
             variant,
             p50_ms: range(&|step| step.p50_ms),
@@ -126,8 +132,7 @@ pub(super) fn lines(findings: &Findings<'_>) -> Vec<String> {
         let name = row.first().map(|of| of.name(findings)).unwrap_or_default();
         format!("{name}: {}", row.iter().map(variant).collect::<Vec<_>>().join("; "))
     };
-    let at =
-        if findings.points.len() > 1 { format!(" at {}", point_name(&findings.points[last])) } else { String::new() };
+    let at = if findings.points.len() > 1 { format!(" at {}", findings.points[last].name()) } else { String::new() };
     let mut lines = vec![format!("steps{at}, p50 / p99, medians of the rounds:")];
     lines.extend(rows.iter().take(MAX_TERMINAL_STEPS).map(row));
     let more = rows.len().saturating_sub(MAX_TERMINAL_STEPS);
@@ -151,7 +156,7 @@ pub(super) fn markdown(findings: &Findings<'_>) -> String {
             let of = row.iter().find(|of| of.variant == variant);
             of.map_or_else(|| "\u{2013}".to_owned(), StepSummary::figures)
         };
-        let (name, at) = (cell(&first.name(findings)), cell(&point_name(&findings.points[first.point])));
+        let (name, at) = (cell(&first.name(findings)), cell(&findings.points[first.point].name()));
         let figures: Vec<String> = variants.clone().map(figures).collect();
         text.push_str(&format!("| {name} | {at} | {} |\n", figures.join(" | ")));
     }
@@ -165,7 +170,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         json!({
             "load": of.load,
             "step": of.step,
-            "point": point_values(&findings.points[of.point]),
+            "point": findings.points[of.point].to_json(),
             "variant": findings.variant(of.variant),
             "p50_ms": of.p50_ms,
             "p99_ms": of.p99_ms,

@@ -1,7 +1,6 @@
 //! One plot of a study: its name, and the points of the sweep that have one.
 
 use super::findings::Findings;
-use super::point_name::point_name;
 use weir_report::plot::Plot;
 
 /// Plot, and the name of its files.
@@ -31,7 +30,7 @@ pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
 /// ` at connections=8`; empty without a sweep.
 pub(super) fn point_suffix(findings: &Findings<'_>, point: usize) -> String {
     let of = &findings.points[point];
-    if of.is_empty() { String::new() } else { format!(" at {}", point_name(of)) }
+    if of.is_empty() { String::new() } else { format!(" at {}", of.name()) }
 }
 
 /// File name of lower-case letters, digits, dots and dashes.

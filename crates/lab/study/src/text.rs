@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::findings::{Findings, PairVerdict};
+use super::findings::{Findings, PairVerdict, VariantPair};
 use super::markdown_cell::cell;
 use super::measurement::Measurement;
 use super::median_table::median_table;
 use super::output_lines::last_lines;
-use super::point_name::{point_name, point_values};
 use super::steps;
 use super::study_plot::StudyPlot;
+use super::study_point::StudyPoint;
 use weir_load::machine_manifest;
 use weir_machine::system::SAMPLES_PROCESSES;
 use weir_measure::compare::Finding;
@@ -65,7 +65,7 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
 /// One sentence per kind of finding: its points, and the verdict at the point with the largest effect.
 fn pair_sentences(
     findings: &Findings<'_>,
-    (base, other): (usize, usize),
+    VariantPair { base, other }: VariantPair,
     judged: &[&PairVerdict],
 ) -> Vec<FindingSentence> {
     let order = |finding: Finding| match finding {
@@ -87,11 +87,11 @@ fn pair_sentences(
         let points = findings.points_of(most.metric).count();
         let at = match (points, alike.len()) {
             (1, _) => String::new(),
-            (_, 1) => format!(" (at {})", point_name(&findings.points[most.point])),
+            (_, 1) => format!(" (at {})", findings.points[most.point].name()),
             (_, count) => {
-                let places: Vec<String> = alike.iter().map(|it| point_name(&findings.points[it.point])).collect();
+                let places: Vec<String> = alike.iter().map(|it| findings.points[it.point].name()).collect();
                 let where_ = if count == points { String::new() } else { format!("at {}; ", places.join("; ")) };
-                format!(" ({where_}largest difference, at {})", point_name(&findings.points[most.point]))
+                format!(" ({where_}largest difference, at {})", findings.points[most.point].name())
             }
         };
         let words = format!("{}{said}{at}.", of.map_or_else(String::new, |load| format!("{load}: ")));
@@ -108,7 +108,7 @@ pub(super) fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a M
         let all: Vec<&Measurement> = findings.outcome.measurements.iter().filter(|cell| cell.variant == name).collect();
         let failed: Vec<&Measurement> = all.iter().copied().filter(|cell| !cell.is_measured()).collect();
         let Some(first) = failed.first() else { continue };
-        let mut places: Vec<String> = failed.iter().map(|cell| point_name(&cell.point)).collect();
+        let mut places: Vec<String> = failed.iter().map(|cell| cell.point.name()).collect();
         places.dedup();
         let at = match places.len() {
             count if count == findings.points.len() || findings.points.len() == 1 => String::new(),
@@ -131,7 +131,7 @@ pub(super) fn limitations(findings: &Findings<'_>) -> Vec<String> {
     if outcome.missing > 0 {
         let reason = if outcome.out_of_time { "the timeout of the study" } else { "an interruption" };
         limitations.push(format!(
-            "{} measurements are missing, because of {reason}. The same command continues.",
+            "{} measurements are missing, because of {reason}. Run the same command to continue.",
             outcome.missing
         ));
     }
@@ -245,7 +245,7 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
             }
         };
         let row: Vec<String> = variants.clone().map(shown).collect();
-        text.push_str(&format!("| {} | {} |\n", cell(&point_name(&findings.points[point])), row.join(" | ")));
+        text.push_str(&format!("| {} | {} |\n", cell(&findings.points[point].name()), row.join(" | ")));
     }
     text.push('\n');
     if findings.pairs().is_empty() {
@@ -259,7 +259,7 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
                 "| {} | {} | {} | {} | {} | {} |\n",
                 findings.variant(judged.other),
                 findings.variant(judged.base),
-                cell(&point_name(&findings.points[judged.point])),
+                cell(&findings.points[judged.point].name()),
                 change(&of.metric, verdict.effect),
                 interval(&of.metric, verdict.interval),
                 cell(&finding(verdict)),
@@ -292,7 +292,7 @@ fn failures(findings: &Findings<'_>) -> String {
         text.push_str("\n## Not trusted\n\n");
     }
     for it in untrusted {
-        let place = format!("{}, {}, round {}", it.variant, point_name(&it.point), it.repeat);
+        let place = format!("{}, {}, round {}", it.variant, it.point.name(), it.repeat);
         text.push_str(&format!("- {}: {}\n", cell(&place), cell(&it.warnings.join(" "))));
     }
     text.push('\n');
@@ -362,16 +362,16 @@ pub fn json(findings: &Findings<'_>) -> Value {
             "load": findings.metrics[it.metric].load,
             "metric": findings.metrics[it.metric].metric,
             "primary": findings.metrics[it.metric].is_primary,
-            "point": point_values(&findings.points[it.point]),
+            "point": findings.points[it.point].to_json(),
             "base": findings.variant(it.base),
             "other": findings.variant(it.other),
             "finding": verdict.finding.to_string(),
             "reason": match verdict.finding { Finding::Unclear(why) => Some(why.to_string()), _ => None },
             "effect": verdict.effect.filter(|effect| effect.is_finite()),
-            "ci": verdict.interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+            "ci": verdict.interval.filter(|of| of.low.is_finite() && of.high.is_finite()).map(|of| [of.low, of.high]),
             "p_value": verdict.p,
             "confidence": verdict.confidence,
-            "runs": verdict.runs,
+            "runs": [verdict.base_runs, verdict.other_runs],
         })
     };
     json!({
@@ -380,7 +380,7 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "question": definition.question,
         "quick": definition.quick,
         "variants": definition.variants.iter().map(|variant| &variant.program.name).collect::<Vec<_>>(),
-        "points": findings.points.iter().map(|it| point_values(it)).collect::<Vec<_>>(),
+        "points": findings.points.iter().map(StudyPoint::to_json).collect::<Vec<_>>(),
         "repeats": definition.repeats,
         "missing": findings.outcome.missing,
         "summary": summary(findings),

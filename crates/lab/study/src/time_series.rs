@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, RunRange};
-use super::point_name::point_name;
 use super::recordings::Recording;
 use super::study_plot::{StudyPlot, file_name, point_suffix};
 use weir_machine::process_tree::ProcessTreeSample;
@@ -34,7 +33,7 @@ pub(super) fn all_plots(findings: &Findings<'_>, point: usize, recorded: &[Recor
             series: series(findings, recorded, of),
             ..Plot::default()
         };
-        let name = file_name(&format!("{title} over time {}", point_name(&findings.points[point])));
+        let name = file_name(&format!("{title} over time {}", findings.points[point].name()));
         figures.push(StudyPlot { name, plot: plot.with_fitted_axes(), metric: None, point: Some(point) });
     };
     for load in &findings.definition.loads {

@@ -22,7 +22,7 @@ pub trait AgentPrograms {
     /// One line; details are printed already.
     fn prepare(&mut self, program: &ProgramOptions, part: AgentPart<'_>) -> Result<LoadPlan, String>;
 
-    /// Ends the load of the program; returns what a script leaves to the one of the coordinator.
+    /// Ends the load of the program; returns the final report of a script, for the coordinator's.
     fn finish(&mut self) -> Option<String>;
 }
 

@@ -299,7 +299,7 @@ impl<'a> Driver<'a> {
                 run.lateness_ms.p99.unwrap_or(0.0),
                 run.cpu_utilization * 100.0,
                 if is_wake_up_late(run.cpu_utilization) {
-                    "it had time enough and was woken up late: leave it a core for each of its threads, or use another machine"
+                    "its threads were idle, and the system woke them late: leave a core for each of them, or use another machine"
                 } else {
                     "use more threads (-t) or another machine"
                 }
@@ -332,7 +332,7 @@ impl<'a> Driver<'a> {
         };
         match failing {
             StepFailure::Growing(per_s) => format!(
-                "the service does not keep up: {:.0} responses/s, and {per_s:.0} more requests in it each second{waiting}",
+                "the service does not keep up: {:.0} responses/s, and its backlog grows by {per_s:.0} requests/s{waiting}",
                 run.rate_per_s.achieved
             ),
             StepFailure::Objective(index) => {

@@ -49,13 +49,13 @@ impl SearchProgress {
             return "interrupted".into();
         }
         if self.has_load {
-            return "no search, since the load was given (--load)".into();
+            return "no search: --load sets the load".into();
         }
         if self.out_of_time {
-            return format!("--max-time of {} was over", Nanos::from(search_options.max_time));
+            return format!("--max-time of {} ran out", Nanos::from(search_options.max_time));
         }
         if self.misses_idle {
-            return "an objective is missed without load".into();
+            return "an objective is missed even without load".into();
         }
         if self.abort_reason.is_some() {
             return "the search could not continue".into();
@@ -65,17 +65,17 @@ impl SearchProgress {
             Some(StopReason::Precise) => format!("the bounds are within {}%", precision * 100.0),
             Some(StopReason::Gap) => format!("the bounds are within {}", format_load(search_options, gap)),
             Some(StopReason::Noise) => format!(
-                "steps of {} s give no closer bounds; use a longer --step-time, or --arrivals constant",
+                "steps of {} s cannot narrow the bounds further; use a longer --step-time, or --arrivals constant",
                 search_options.step_length.max_s
             ),
             Some(StopReason::TooFew) => {
-                "steps have too few requests for an outcome; use a longer --step-time, or objectives that allow more"
+                "too few requests in a step for an outcome; use a longer --step-time, or objectives that allow more"
                     .into()
             }
             Some(StopReason::MinLoad) if self.steps.iter().any(|tried| tried.outcome == StepResult::Passes) => {
-                "no load passed each time, and the lowest one was tried".into()
+                "no load passed every time, down to the lowest".into()
             }
-            Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
+            Some(StopReason::MinLoad) => "no load passed, down to the lowest".into(),
             Some(StopReason::MaxLoad) => {
                 format!("{} is the highest load level (--to)", format_load(search_options, most))
             }
@@ -153,11 +153,11 @@ impl SearchProgress {
         let why = match (&self.abort_reason, &fails) {
             (Some(why), _) => why.clone(),
             (None, Some(tried)) => tried.reason.clone().unwrap_or_default(),
-            (None, None) if self.has_load => "the load was given".into(),
+            (None, None) if self.has_load => "--load sets the load".into(),
             (None, None) if self.interrupted => "interrupted before a load failed".into(),
-            (None, None) if self.out_of_time => "no load failed before --max-time was over".into(),
+            (None, None) if self.out_of_time => "no load failed before --max-time ran out".into(),
             (None, None) if matches!(search.stop_reason(), Some(StopReason::MinLoad | StopReason::TooFew)) => {
-                "too few requests for an outcome within a step; use a longer --step-time".into()
+                "too few requests in a step for an outcome; use a longer --step-time".into()
             }
             (None, None) => "the highest load passes; raise --to".into(),
         };
@@ -169,7 +169,7 @@ impl SearchProgress {
         let mut ended = self.stop_reason(search_options, search);
         let is_untested = search_options.recovery.is_some() && self.recovery.is_none();
         if is_untested && !self.interrupted && self.abort_reason.is_none() {
-            ended.push_str("; recovery was not tested, since no load of 5/s or more passed");
+            ended.push_str("; recovery was not tested, since no load of at least 5/s passed");
         }
         CapacityReport {
             weir: env!("CARGO_PKG_VERSION").into(),

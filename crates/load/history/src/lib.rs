@@ -47,7 +47,7 @@ pub use self::run_saver::{RunSaver, SaveOptions, figures_of};
 pub use self::run_store::RunStore;
 pub use self::stored_result::stored_run;
 pub use self::stored_run::{RunNote, StoredRun};
-pub use self::trend::{LikeRuns, Trend};
+pub use self::trend::{ChangedRuns, LikeRuns, Trend};
 pub use self::trend_page::trend_reports;
 pub use self::trend_report::{TrendReport, default_metrics};
 pub use self::trend_text::trend_text;

@@ -24,6 +24,15 @@ pub struct Trend {
     pub changes: Vec<ChangePoint>,
 }
 
+/// Runs between which a level has changed, by their places among the like runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedRuns {
+    /// Last run of the old level.
+    pub last_before: usize,
+    /// First run of the new one.
+    pub first: usize,
+}
+
 impl LikeRuns {
     /// Groups of like runs, in the order of their first ones.
     pub fn group(runs: Vec<StoredRun>) -> Vec<Self> {
@@ -72,10 +81,10 @@ impl Trend {
         }
     }
 
-    /// Place of the run with which a change begins, among the like runs, and that of the run before it.
-    pub fn runs_of(&self, change: &ChangePoint) -> (usize, usize) {
+    /// Runs between which a change is.
+    pub fn runs_of(&self, change: &ChangePoint) -> ChangedRuns {
         let place = |index: usize| self.points.get(index).map_or(0, |(at, _)| *at);
-        (place(change.index), place(change.index.saturating_sub(1)))
+        ChangedRuns { last_before: place(change.index.saturating_sub(1)), first: place(change.index) }
     }
 
     /// Whether the level became worse with one of the last `recent` runs.
@@ -116,7 +125,7 @@ mod tests {
         let settings = ChangeSettings { min_effect: 0.03, ..ChangeSettings::default() };
         let trend = group.trend(&Metric::ratio("p99", "ms", Better::Lower), &settings).expect("a trend");
         let [change] = &trend.changes[..] else { panic!("{:?}", trend.changes) };
-        assert_eq!(trend.runs_of(change), (20, 19));
+        assert_eq!(trend.runs_of(change), ChangedRuns { last_before: 19, first: 20 });
         assert!(trend.is_worse(change) && (change.effect() - 0.196).abs() < 0.01, "{change:?}");
         assert!(trend.has_become_worse(20) && !trend.has_become_worse(19));
         let errors = group.trend(&Metric::fraction("errors", Better::Lower), &settings).expect("a trend");

@@ -35,10 +35,10 @@ impl TrendReport {
         let runs = &self.group.runs;
         let of_trend = |trend: &Trend| {
             let changes = trend.changes.iter().map(|change| {
-                let (at, before) = trend.runs_of(change);
+                let of = trend.runs_of(change);
                 json!({
-                    "run": runs[at].id,
-                    "previous_run": runs[before].id,
+                    "run": runs[of.first].id,
+                    "previous_run": runs[of.last_before].id,
                     "before": change.before,
                     "after": change.after,
                     "p_value": change.p_value,

@@ -42,7 +42,7 @@ pub(super) fn heading(report: &TrendReport) -> Vec<String> {
     let mut lines =
         vec![format!("{}{rate}", last.plan), format!("{} · {count}, {from} to {to}{left_out}", last.machine)];
     if runs.len() < MIN_RUNS {
-        lines.push(format!("below {MIN_RUNS} runs hardly any change can be told from chance"));
+        lines.push(format!("with fewer than {MIN_RUNS} runs, hardly any change can be told from chance"));
     }
     lines
 }
@@ -65,8 +65,8 @@ pub(super) fn changes(trend: &Trend, runs: &[StoredRun]) -> Vec<String> {
     let shown = |value: f64| unit.format(value).replace('\u{a0}', "");
     let mut lines = Vec::new();
     for change in &trend.changes {
-        let (at, before) = trend.runs_of(change);
-        let (run, before) = (&runs[at], &runs[before]);
+        let of = trend.runs_of(change);
+        let (run, before) = (&runs[of.first], &runs[of.last_before]);
         let commit = |run: &StoredRun| match run.note.commit.as_str() {
             "" => format!("#{}", run.id),
             commit => format!("#{} ({commit})", run.id),

@@ -190,10 +190,10 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     percent::encoded(text.as_bytes(), percent::RESERVED)
 }
 
-/// What is escaped in names of fields.
+/// Characters that are escaped in names of fields.
 const NAME_RESERVED: &AsciiSet = &percent::RESERVED.remove(b'[').remove(b']').remove(b'@').remove(b'$');
 
-/// Name of a field as it is sent, since names are not encoded when they are.
+/// Percent-encoded name of a field; hurl encodes values only.
 pub(crate) fn encoded_name(name: &Template) -> Template {
     text::map_fixed(name, |fixed| Template::text(percent::encoded(fixed.as_bytes(), NAME_RESERVED)))
 }

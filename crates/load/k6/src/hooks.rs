@@ -1,6 +1,6 @@
 //! Functions of a script around the load: `setup`, `teardown` and `handleSummary`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use weir_base::Nanos;
@@ -12,11 +12,10 @@ use weir_measure::end_reason::EndReason;
 use weir_pace::shard::Shard;
 
 use crate::K6Load;
-use crate::init::call_once;
 use crate::k6_load::head;
 use crate::program::{K6Program, ProgramParts};
 use crate::results::add_bytes;
-use crate::script::ScenarioFacts;
+use crate::script::{ScenarioFacts, Script};
 use crate::summary::{data, export};
 
 /// Names of the functions before and after the load.
@@ -24,6 +23,13 @@ const SETUP: &str = "setup";
 const TEARDOWN: &str = "teardown";
 /// Name of the function that writes summaries.
 const SUMMARY: &str = "handleSummary";
+
+/// A function around the load.
+#[derive(Clone, Copy, Debug)]
+struct Hook {
+    name: &'static str,
+    timeout: Nanos,
+}
 
 impl K6Load {
     /// Does what the script does before the load, as long as it `goes_on`.
@@ -34,7 +40,8 @@ impl K6Load {
         if !self.functions.contains(SETUP) || self.script.setup_data.get().is_some() {
             return Ok(());
         }
-        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout, goes_on)?;
+        let result =
+            self.call_hook(Hook { name: SETUP, timeout: self.script.options.setup_timeout }, options, goes_on)?;
         let json = result.unwrap_or_else(|| "null".to_owned());
         if let Some(program) = &self.program {
             let _ = program.script.setup_data.set(json.clone());
@@ -51,21 +58,26 @@ impl K6Load {
         if !self.functions.contains(TEARDOWN) {
             return Ok(());
         }
-        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout, &|| true).map(drop)
+        let hook = Hook { name: TEARDOWN, timeout: self.script.options.teardown_timeout };
+        self.call_hook(hook, options, &|| true).map(drop)
     }
 
-    /// Calls a function once, on a user of its own; returns its value as JSON.
-    fn call_hook(
+    /// Calls a function once with the setup's value, on a user of its own; returns its value as JSON.
+    fn call_hook(&self, hook: Hook, options: &Options, goes_on: &dyn Fn() -> bool) -> Result<Option<String>, String> {
+        self.call_with((*self.script).clone(), hook, options, goes_on)
+    }
+
+    /// Calls a function of a script once with the setup's value; returns its value as JSON.
+    fn call_with(
         &self,
-        name: &str,
+        mut script: Script,
+        Hook { name, timeout }: Hook,
         options: &Options,
-        timeout: Nanos,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Option<String>, String> {
         let script_name = Some(self.script.file.main.clone());
         let options = Options { program: None, script_name, ..options.single_iteration(Vec::new()) };
         let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-        let mut script = (*self.script).clone();
         script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
         script.scenarios[0].exec = name.to_owned();
         script.load = Arc::new(options.clone());
@@ -92,7 +104,8 @@ impl K6Load {
             return Err(format!("interrupted during {name}(); the load has not begun"));
         }
         if !is_in_time() {
-            return Err(format!("{name}() has not returned within {timeout}"));
+            let place = hook.notes().cut_places.first().map(|place| format!("{place}: ")).unwrap_or_default();
+            return Err(format!("{place}{name}() has not returned within {timeout}"));
         }
         match run.ended_by {
             Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
@@ -115,8 +128,10 @@ impl K6Load {
             return Ok(Vec::new());
         }
         let given = data(run, &self.script.options).to_string();
-        let texts =
-            call_once(&self.script, SUMMARY, given).map_err(|failure| format!("{SUMMARY}(): {}", failure.line()))?;
+        let script = Script { setup_data: OnceLock::from(given), ..(*self.script).clone() };
+        let hook = Hook { name: SUMMARY, timeout: script.options.summary_timeout };
+        let load = self.program.as_ref().map_or_else(Arc::default, |program| Arc::clone(&program.script.load));
+        let texts = self.call_with(script, hook, &load, &|| true)?.unwrap_or_else(|| "null".to_owned());
         let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
         let Value::Object(texts) = texts else {
             return if texts.is_null() {

@@ -59,6 +59,9 @@ impl K6Load {
         let path = std::fs::canonicalize(&options.path);
         let name = options.path.display();
         let path = path.map_err(|error| format!("cannot read the script '{name}': {error}"))?;
+        if path.is_dir() {
+            return Err(format!("cannot read the script '{name}': it is a folder; name a file in it"));
+        }
         let main = path.to_str().ok_or_else(|| format!("cannot read the script '{name}': its path is not UTF-8"))?;
         let environment = environment(&options.environment);
         let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());

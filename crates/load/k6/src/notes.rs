@@ -37,9 +37,16 @@ impl ScriptNotes {
         is_kept
     }
 
+    /// Number of exceptions that are not among those that are kept.
+    pub(crate) fn other_exceptions(&self) -> u64 {
+        let kept: u64 = self.exceptions.iter().map(|(_, count)| count).sum();
+        self.exception_count.saturating_sub(kept)
+    }
+
     /// Adds the notes of another process.
     pub(crate) fn merge(&mut self, other: Self) {
         self.cuts += other.cuts;
+        self.exception_count += other.other_exceptions();
         for (line, count) in other.exceptions {
             self.add_exceptions(&line, count);
         }
@@ -76,6 +83,9 @@ mod tests {
         for number in 0..100 {
             notes.add_exception(&number.to_string());
         }
-        assert_eq!(notes.exceptions.len(), MAX_MESSAGES);
+        assert_eq!((notes.exceptions.len(), notes.other_exceptions()), (MAX_MESSAGES, 81));
+        let mut both = notes.clone();
+        both.merge(notes);
+        assert_eq!((both.exception_count, both.exceptions.len(), both.other_exceptions()), (204, MAX_MESSAGES, 162));
     }
 }

@@ -52,7 +52,9 @@ pub(crate) fn results(
         passed: check.counts.passed,
         failed: check.counts.failed,
     });
-    let exceptions = notes.exceptions.iter();
+    let others = Some(("others, each with a message of its own".to_owned(), notes.other_exceptions()));
+    let others = others.filter(|(_, count)| *count > 0);
+    let exceptions = notes.exceptions.iter().chain(&others);
     RunScript {
         checks: checks.collect(),
         metrics: metrics(plan, sums, options, seconds),
@@ -104,7 +106,8 @@ fn values(sink: &Sink, options: &K6Options, seconds: f64) -> BTreeMap<String, f6
         Sink::Rate { .. } => vec!["rate"],
         Sink::Trend(_) => options.trend_stats.iter().map(String::as_str).collect(),
     };
-    let value = |name: &str| Some((name.to_owned(), statistic(name)?.of(sink, seconds)?));
+    // JSON has no infinite numbers, as sums of very large ones are.
+    let value = |name: &str| Some((name.to_owned(), statistic(name)?.of(sink, seconds)?.clamp(f64::MIN, f64::MAX)));
     let mut values: BTreeMap<String, f64> = named.into_iter().filter_map(value).collect();
     if let Sink::Rate { passed, all } = sink {
         values.insert("passes".to_owned(), *passed as f64);
@@ -159,4 +162,15 @@ pub(crate) fn shown(value: f64, facts: &MetricFacts, statistic: Statistic) -> St
 fn rounded(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_without_bounds_stay_numbers_of_json() {
+        let values = values(&Sink::Counter(f64::INFINITY), &K6Options::none(), 1.0);
+        assert_eq!((values["count"], values["rate"]), (f64::MAX, f64::MAX));
+    }
 }

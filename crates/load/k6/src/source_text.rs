@@ -10,6 +10,10 @@ use crate::typescript;
 pub(crate) fn prepared(name: &str, bytes: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|_| format!("{name}: not UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if let Some(at) = text.find('\0') {
+        let line = text[..at].matches('\n').count() + 1;
+        return Err(format!("{name}:{line}: a NUL character; write \\0"));
+    }
     if name.ends_with(".json") {
         return Ok(format!("export default {text};"));
     }

@@ -152,7 +152,7 @@ impl PromptSource {
         let text = WordText::new(self.seed);
         let prefix = |number| {
             let mut prefix = Vec::new();
-            push_prefix(&text, (self.seed, number), words, &mut prefix);
+            push_prefix(&text, self.seed, number, words, &mut prefix);
             prefix.push(b' ');
             prefix
         };

@@ -37,6 +37,6 @@ pub(crate) fn stream(seed: u64, salt: u64, conversation: u64) -> SeededRng {
 }
 
 /// Appends the words of a prefix that prompts share.
-pub(crate) fn push_prefix(words: &WordText, (seed, number): (u64, u64), count: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_prefix(words: &WordText, seed: u64, number: u64, count: u64, out: &mut Vec<u8>) {
     words.push_words(count, &mut stream(seed, PREFIX_SALT, number), out);
 }

@@ -56,7 +56,7 @@ pub(super) struct LoadConnection<X> {
     pub(super) exchange: X,
     /// Requests of a connection with HTTP/2; `None` with HTTP/1.1.
     pub(super) streams: Option<Box<ConnectionStreams<X>>>,
-    /// What programs are told of it, once they were.
+    /// Facts that programs get, once they have asked for them.
     facts: Option<Arc<ConnectionFacts>>,
     /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
@@ -85,7 +85,7 @@ impl<X: FlowExchange> LoadConnection<X> {
         }
     }
 
-    /// What programs are told of it; it is open.
+    /// Facts that programs get; the connection is open.
     pub(super) fn facts(&mut self) -> Arc<ConnectionFacts> {
         Arc::clone(self.facts.get_or_insert_with(|| Arc::new(ConnectionFacts::of(&self.stream))))
     }

@@ -8,10 +8,10 @@ use weir_net::wire::{ResponseObserver, WireRequest};
 use crate::event_streams::{ArrivedEvents, StreamObserver};
 use crate::grpc::{CallMessages, GrpcCalls, OpenCallBody};
 
-/// What a connection with HTTP/1.1, or a stream, has of its requests besides their times. `requests` are the plan's, and
+/// State of the requests of a connection with HTTP/1.1, or of a stream, besides their times. `requests` are the plan's, and
 /// `nth` is the number that a [`Flight`](crate::flight::Flight) has of its request.
 pub(crate) trait FlowExchange: Debug + Default + Send {
-    /// What takes the part of a response that is kept.
+    /// Keeper of a response's part that is kept.
     type Kept: ResponseObserver;
 
     /// Whether the bytes of requests that are sent together are one piece.
@@ -65,7 +65,7 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
     /// Takes the reason why the response is a failure, for a person.
     fn set_fault(&mut self, _reason: &str) {}
 
-    /// What is wrong with the messages of a whole response to a call that has the status OK, as far as they were checked.
+    /// Fault in the messages of a whole response to a call that has the status OK, as far as they were checked.
     fn message_fault(&self) -> Option<&'static str> {
         None
     }

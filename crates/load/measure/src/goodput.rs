@@ -11,7 +11,7 @@ use weir_base::units;
 pub struct LlmTimes {
     /// Time to first token, from the intended start; none without a token.
     pub ttft: Option<Nanos>,
-    /// Time per output token behind the first; 0 with one token, none if their number is unknown.
+    /// Time per output token after the first; 0 with one token, none if their number is unknown.
     pub tpot: Option<Nanos>,
     /// Time from the intended start to the end of the response.
     pub e2e: Nanos,

@@ -43,7 +43,7 @@ merged! {
         pub ttft_unstamped: u64 => sum,
         /// Gaps between chunks.
         pub chunk_gaps: Histogram => sum,
-        /// Time per output token behind the first, of responses with two tokens and more.
+        /// Time per output token after the first, of responses with two tokens and more.
         pub tpot: Histogram => sum,
         /// Time from the intended start to the end of the response, divided by its number of tokens.
         pub ntpot: Histogram => sum,

@@ -84,7 +84,7 @@ pub struct Run {
     /// WebSocket, whose messages are the requests; `None` if it was not spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket: Option<RunWebSocket>,
-    /// What a script has measured itself; `None` without such a script.
+    /// Checks and metrics of the script's own; `None` without such a script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<RunScript>,
     /// Log that was replayed; `None` if there was none.

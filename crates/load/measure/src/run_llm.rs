@@ -60,7 +60,7 @@ pub struct RunLlm {
     pub ttft_unstamped: u64,
     /// Gaps between chunks.
     pub chunk_gap_ms: Percentiles,
-    /// Time per output token behind the first, of responses with two tokens and more.
+    /// Time per output token after the first, of responses with two tokens and more.
     pub tpot_ms: Percentiles,
     /// Normalized time per output token: from the intended start to the end, divided by the number of tokens.
     #[serde(default)]

@@ -1,10 +1,10 @@
-//! What a script has measured itself: its checks and metrics. Its thresholds are objectives of the run.
+//! Checks and metrics that a script has measured itself. Its thresholds are objectives of the run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a script has measured itself.
+/// Checks and metrics that a script has measured itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunScript {
     /// Checks in the order of their first results.

@@ -57,7 +57,7 @@ pub struct TracedClient {
     pub responses: u64,
     /// Time to first token, from the intended start.
     pub ttft_ms: Percentiles,
-    /// Time per output token behind the first, of responses with two tokens and more.
+    /// Time per output token after the first, of responses with two tokens and more.
     pub tpot_ms: Percentiles,
     /// Time from the intended start to the end of the response.
     pub e2e_ms: Percentiles,

@@ -74,7 +74,10 @@ fn plain_words(message: &str) -> String {
     }
 }
 
-/// First figure that is negative, or larger than JSON numbers are exact, outside of the manifest.
+/// Names of fields whose figures are not those of weir: the manifest, and metrics of a script, which may be negative.
+const OTHERS: [&str; 2] = ["manifest", "metrics"];
+
+/// First figure that is negative, or larger than JSON numbers are exact, outside of those of others.
 fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
     const MAX_EXACT_INTEGER: f64 = (1_u64 << 53) as f64;
     match value {
@@ -82,9 +85,10 @@ fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
             (!n.as_f64().is_some_and(|n| (0.0..=MAX_EXACT_INTEGER).contains(&n))).then_some((name, value))
         }
         Value::Array(items) => items.iter().find_map(|item| absurd(name, item)),
-        Value::Object(fields) => {
-            fields.iter().filter(|(name, _)| *name != "manifest").find_map(|(name, field)| absurd(name, field))
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !OTHERS.contains(&name.as_str()))
+            .find_map(|(name, field)| absurd(name, field)),
         _ => None,
     }
 }
@@ -98,6 +102,7 @@ mod tests {
     use crate::recorder::Recorder;
     use crate::run::Manifest;
     use crate::run_facts::RunFacts;
+    use crate::run_script::{RunScript, ScriptMetric};
     use crate::series::RunSeries;
     use weir_base::Nanos;
     use weir_base::failure::FailureKind;
@@ -136,6 +141,17 @@ mod tests {
     #[test]
     fn a_run_survives_a_round_trip() {
         assert_eq!(Run::from_json(&run().to_json()), Ok(run()));
+    }
+
+    #[test]
+    fn metrics_of_a_script_may_have_any_value() {
+        let values = BTreeMap::from([("min".to_owned(), -5.5), ("max".to_owned(), 1e308)]);
+        let text = |text: &str| text.to_owned();
+        let metric =
+            ScriptMetric { name: text("balance"), kind: text("trend"), unit: text("number"), custom: true, values };
+        let script = RunScript { metrics: vec![metric], ..RunScript::default() };
+        let run = Run { script: Some(script), ..run() };
+        assert_eq!(Run::from_json(&run.to_json()), Ok(run));
     }
 
     #[test]

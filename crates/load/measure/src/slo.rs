@@ -17,6 +17,7 @@ use self::figures::{SloFigures, SloScope};
 pub use self::time_kind::TimeKind;
 use super::recorder::Interval;
 use super::run::{Run, SloResult};
+use super::step_counts::CheckCounts;
 use weir_base::Nanos;
 use weir_base::units;
 
@@ -208,13 +209,10 @@ impl Slo {
             SloMetric::Errors => figures.failed as f64 / figures.total as f64,
             SloMetric::Rate => figures.rate_per_s,
             SloMetric::Checks => {
-                let (passed, failed) = figures.checks;
+                let CheckCounts { passed, failed } = figures.checks;
                 passed as f64 / (passed + failed).max(1) as f64
             }
-            SloMetric::Goodput => {
-                let (good, all) = figures.goodput;
-                good as f64 / all.max(1) as f64
-            }
+            SloMetric::Goodput => figures.good as f64 / figures.ended.max(1) as f64,
         }
     }
 
@@ -235,15 +233,12 @@ impl Slo {
                 format!("{of}errors {}% ({} of {})", percent(), figures.failed, figures.total)
             }
             SloMetric::Rate => format!("{of}rate of successes {}/s", self.format_number(value, 1, 1.0)),
-            SloMetric::Checks if figures.checks == (0, 0) => "no checks".into(),
+            SloMetric::Checks if figures.checks == CheckCounts::default() => "no checks".into(),
             SloMetric::Checks => {
-                let (passed, failed) = figures.checks;
+                let CheckCounts { passed, failed } = figures.checks;
                 format!("checks {}% ({passed} of {})", percent(), passed + failed)
             }
-            SloMetric::Goodput => {
-                let (good, all) = figures.goodput;
-                format!("goodput {}% ({good} of {all})", percent())
-            }
+            SloMetric::Goodput => format!("goodput {}% ({} of {})", percent(), figures.good, figures.ended),
         }
     }
 

@@ -30,7 +30,7 @@ merged! {
         /// Time from the intended start to the first token, of requests that succeeded.
         #[serde(deserialize_with = "histogram::deserialize_coarse")]
         pub ttft: Histogram => sum,
-        /// Time per output token behind the first, of requests that succeeded.
+        /// Time per output token after the first, of requests that succeeded.
         #[serde(deserialize_with = "histogram::deserialize_coarse")]
         pub tpot: Histogram => sum,
         /// Gaps between events with tokens.

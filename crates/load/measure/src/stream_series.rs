@@ -39,7 +39,7 @@ pub struct LlmPoint {
     pub output_tokens: u64,
     /// Time to first token, from the intended start.
     pub ttft_ms: PointTimes,
-    /// Time per output token behind the first.
+    /// Time per output token after the first.
     pub tpot_ms: PointTimes,
     /// Gaps between events with tokens.
     pub chunk_gap_ms: PointTimes,

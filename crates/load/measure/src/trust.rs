@@ -89,7 +89,7 @@ pub struct Evidence<'a> {
 }
 
 /// Reason of a run in which no request has ended.
-const NO_REQUEST: &str = "no request ended: there is no response time.";
+const NO_REQUEST: &str = "no request ended, so there are no response times.";
 
 impl Trust {
     /// Takes back the reason that no request has ended: a script that sends none measures by metrics of its own.
@@ -151,9 +151,8 @@ impl Trust {
         let (late, response) = (&first.lateness_ms, &first.response_ms);
         let ms = |ms: Option<f64>| ms.map_or_else(|| NOT_MEASURED.into(), |ms| format!("{ms:.2} ms"));
         self.reasons.push(format!(
-            "weir itself sent late in {} {}: half of the requests of '{}' by {}, 1% by {} or more, where half of the \
-             response times are within {} and 99% within {}. Their percentiles contain its \
-             delay. Use fewer users, a lower rate, or another machine.",
+            "weir itself sent late in {} {}: requests of '{}' by {} at the median and {} at p99, where response times are \
+             {} and {}. Their percentiles include this delay. Use fewer users, a lower rate, or another machine.",
             if late_steps.len() == 1 { "step" } else { "steps" },
             names.join(", "),
             first.name,
@@ -184,7 +183,7 @@ fn failed_agents(agents: &[AgentCounts]) -> Vec<String> {
     let of = |(index, agent): (usize, &AgentCounts)| {
         let why = agent.failure.as_ref()?;
         Some(format!(
-            "{} was lost: {why}. The run was ended then; its part of the load is missing from there on.",
+            "{} was lost: {why}. The run was ended; this agent's load is missing from then on.",
             agent_label(index, &agent.node)
         ))
     };
@@ -205,7 +204,7 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
     let (good, all) = (e.counts.good.count(), e.counts.ended());
     if good == 0 && all > 0 {
         return Some(format!(
-            "none of {all} requests succeeded: there is no response time of a success. See first why they failed."
+            "none of {all} requests succeeded, so there are no response times. Find out first why they failed."
         ));
     }
     // Connections that only listen are measured by their messages.
@@ -245,10 +244,10 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
     is_any_distorted(lateness, &times.response, &times.service, |_| true).then(|| {
         let remedy = match e.model {
             LoadModel::Open if e.spins => {
-                "Other processes took its cores: leave it one for each of its threads, or use another machine."
+                "Other processes took its cores: leave one for each of its threads, or use another machine."
             }
             LoadModel::Open if is_wake_up_late(e.counts.cpu_utilization) => {
-                "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
+                "Its threads were idle, and the system woke them late: --spin keeps them awake, at one core each."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
             LoadModel::Closed if has_iterations => "Use fewer users (--users), or another machine.",
@@ -257,8 +256,7 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
         let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
         let time = |times: &Histogram, q| time_text(times.quantile(q));
         format!(
-            "weir itself sent late: half of the requests by {}, 1% by {} or more, where half of the response times are \
-             within {} and 99% within {}. {remedy}",
+            "weir itself sent late: by {} at the median and {} at p99, where response times are {} and {}. {remedy}",
             time(lateness, 0.5),
             time(lateness, 0.99),
             time(&times.response, 0.5),
@@ -276,7 +274,7 @@ fn late_first_tokens(e: &Evidence<'_>) -> Option<String> {
     let is_distorted = own > ttft * MAX_TTFT_FRACTION + TOLERATED_TTFT_MS;
     (is_distorted && late_sends(e).is_none()).then(|| {
         format!(
-            "weir's own part of the time to first token is {own:.3} ms at the median, of {ttft:.3} ms: it sent late. \
+            "weir itself sent late: that is {own:.3} ms of the median time to first token, {ttft:.3} ms. \
              Use more threads (-t), fewer requests at a time, or another machine."
         )
     })
@@ -288,7 +286,7 @@ fn late_by_script(e: &Evidence<'_>) -> Option<String> {
     let is_long = e.counts.lateness.quantile(0.99).is_some_and(|late| longest > Nanos::ZERO && longest.0 >= late.0 / 2);
     (is_long || fraction >= MAIN_SCRIPT_FRACTION).then(|| {
         format!(
-            "The script is what they waited for: its calls took up to {longest} each, and {:.0}% of its thread's time. \
+            "Requests waited for the script: its calls took up to {longest} each, and {:.0}% of its thread's time. \
              {SCRIPT_REMEDY}",
             fraction * 100.0
         )
@@ -342,15 +340,15 @@ fn mixed_up_replies(e: &Evidence<'_>) -> Option<String> {
     let missing = e.counts.failures[FailureKind::Timeout as usize];
     if websocket.repeated_ids > 0 {
         return Some(format!(
-            "{} messages had the ID of one in flight, so that their replies may be mixed up. Give each an ID of its own, \
-             such as {{{{seq}}}}.",
+            "{} messages reused the ID of one in flight, so replies may be mixed up. Give each its own ID, such as \
+             {{{{seq}}}}.",
             websocket.repeated_ids
         ));
     }
     (missing > 0 && websocket.matched_in_order > 0).then(|| {
         format!(
-            "{missing} messages had no reply in time, and replies are matched in order, so that those behind may have \
-             had the replies of others. Write an ID into each message, and name it with --reply."
+            "{missing} messages got no reply in time. Replies are matched in order, so later messages may have got the \
+             replies of others. Write an ID into each message, and name it with --reply."
         )
     })
 }
@@ -363,7 +361,7 @@ fn no_response(e: &Evidence<'_>) -> Option<String> {
     // From 1% on the 99th percentile itself is of a request without a time.
     (missing > 0 && missing * 100 >= all).then(|| {
         format!(
-            "{missing} of {all} requests got no {valid}response{}; percentiles are of successes only, and those of all would be higher. \
+            "{missing} of {all} requests got no {valid}response{}; percentiles cover successes only, and would be higher over all requests. \
              See why they failed; lower the load or raise --timeout.",
             if e.counts.dropped > 0 {
                 format!(" ({} never sent: no connection was free in time)", e.counts.dropped)

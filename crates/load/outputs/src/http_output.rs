@@ -105,7 +105,7 @@ impl HttpFormat {
         }
     }
 
-    /// What the response rejects of a request that it accepts.
+    /// Part of an accepted request that the response rejects.
     pub(crate) fn rejection(self, response: &[u8]) -> Option<String> {
         let Self::Otlp = self else { return None };
         let ExportRejection { rejected, message } = ExportRejection::from_protobuf(response)?;

@@ -110,7 +110,7 @@ impl OutputThread {
             intervals: intervals - self.missed,
             lost: intervals - self.missed,
             has_lost_other: true,
-            reason: Some("it has taken nothing for seconds".to_owned()),
+            reason: Some("it has accepted nothing for seconds".to_owned()),
         });
         // Those that the queue had no room for, and all if the thread could not work.
         counts.add_missed(intervals.saturating_sub(counts.intervals));
@@ -254,7 +254,7 @@ impl Delivery {
                 self.pending.accept(n);
                 streak.delays = None;
                 if let Some(remark) = remark {
-                    self.log_once(streak, "has accepted a part only", &remark);
+                    self.log_once(streak, "has accepted only a part", &remark);
                 }
                 return true;
             }

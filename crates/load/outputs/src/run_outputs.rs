@@ -60,7 +60,7 @@ pub struct RunOutputs {
     rest: Option<Interval>,
     level: Option<(LevelKind, f64)>,
     step_names: Arc<[StepName]>,
-    /// What a script has measured itself so far.
+    /// Metrics of a script's own so far.
     script: Arc<[ScriptMetric]>,
 }
 

@@ -145,10 +145,10 @@ impl ScenarioPace {
         let mut number = self.part.nth(self.given);
         let (at, cut) = match &mut self.beginnings {
             IterationPace::Users { stages, graceful_ramp_down } => {
-                let (begin, leave) = stages.active(user, from - self.start)?;
-                let leave = self.start + leave;
+                let active = stages.active(user, from - self.start)?;
+                let leave = self.start + active.end;
                 // At the end of the stages the scenario ends, and takes no user away.
-                (self.start + begin, if leave >= end { until } else { (leave + *graceful_ramp_down).min(until) })
+                (self.start + active.start, if leave >= end { until } else { (leave + *graceful_ramp_down).min(until) })
             }
             IterationPace::Shared { iterations, .. } => {
                 (self.given < self.part.count(*iterations)).then_some((from, until))?

@@ -6,6 +6,15 @@
 use crate::schedule::LoadStage;
 use weir_base::nanos::Nanos;
 
+/// Time in which a user is active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActivePeriod {
+    /// Begin.
+    pub start: Nanos,
+    /// End, from which on the user is not active.
+    pub end: Nanos,
+}
+
 /// Number of users over time: stages whose levels are numbers of users in place of rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserStages(Vec<LoadStage>);
@@ -28,14 +37,15 @@ impl UserStages {
     }
 
     /// First time from `from` on in which user `user` is active, up to its end.
-    pub fn active(&self, user: u64, from: Nanos) -> Option<(Nanos, Nanos)> {
-        let mut found: Option<(Nanos, Nanos)> = None;
+    pub fn active(&self, user: u64, from: Nanos) -> Option<ActivePeriod> {
+        let mut found: Option<ActivePeriod> = None;
         let mut begun = Nanos::ZERO;
         for stage in &self.0 {
-            let part = active_within(stage, user as f64).map(|(start, end)| (begun + start, begun + end));
+            let part = active_within(stage, user as f64);
+            let part = part.map(|part| ActivePeriod { start: begun + part.start, end: begun + part.end });
             found = match (found, part) {
-                (Some((start, end)), Some((next, later))) if next <= end => Some((start, later)),
-                (None, Some((start, end))) if end > from => Some((start.max(from), end)),
+                (Some(found), Some(next)) if next.start <= found.end => Some(ActivePeriod { end: next.end, ..found }),
+                (None, Some(part)) if part.end > from => Some(ActivePeriod { start: part.start.max(from), ..part }),
                 (Some(_), _) => return found,
                 (None, _) => None,
             };
@@ -47,17 +57,17 @@ impl UserStages {
 
 /// Part of a stage in which the number of users is above `user`, from the start of the stage. Where it rises, the user
 /// starts as the number reaches it.
-fn active_within(stage: &LoadStage, user: f64) -> Option<(Nanos, Nanos)> {
+fn active_within(stage: &LoadStage, user: f64) -> Option<ActivePeriod> {
     let LoadStage { from_per_s: from, to_per_s: to, length } = *stage;
     // Rounded up on both sides, so that the end of one part is the start of the other.
     let crossing = || Nanos((length.0 as f64 * ((user - from) / (to - from))).ceil() as u64).min(length);
-    let part = match (from > user, to > user) {
+    let (start, end) = match (from > user, to > user) {
         (true, true) => (Nanos::ZERO, length),
         (false, true) => (crossing(), length),
         (true, false) => (Nanos::ZERO, crossing()),
         (false, false) => return None,
     };
-    (part.0 < part.1).then_some(part)
+    (start < end).then_some(ActivePeriod { start, end })
 }
 
 #[cfg(test)]
@@ -74,8 +84,8 @@ mod tests {
     fn users_come_and_go_in_the_order_of_their_numbers() {
         let users =
             UserStages::new(vec![stage(0.0, 4.0, 8), stage(4.0, 4.0, 10), stage(1.0, 1.0, 5), stage(3.0, 0.0, 3)]);
-        let at =
-            |user, from| users.active(user, Nanos::from_secs(from)).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
+        let seconds = |of: ActivePeriod| (of.start.as_secs_f64(), of.end.as_secs_f64());
+        let at = |user, from| users.active(user, Nanos::from_secs(from)).map(seconds);
         assert_eq!((users.peak(), users.length()), (4, Nanos::from_secs(26)));
         assert_eq!(at(0, 0), Some((0.0, 26.0)));
         assert_eq!([at(1, 0), at(1, 20)], [Some((2.0, 18.0)), Some((23.0, 25.0))]);
@@ -108,10 +118,10 @@ mod tests {
             let mut first = users.active(user, from);
             for ms in from_ms..260 {
                 let at = Nanos(ms * 1_000_000 + 123_457);
-                while let Some((_, end)) = first.filter(|(_, end)| *end <= at) {
-                    first = users.active(user, end);
+                while let Some(over) = first.filter(|of| of.end <= at) {
+                    first = users.active(user, over.end);
                 }
-                let found = first.is_some_and(|(start, end)| start <= at && at < end);
+                let found = first.is_some_and(|of| of.start <= at && at < of.end);
                 prop_assert_eq!(found, is_active(at), "user {} at {}", user, at);
             }
         }

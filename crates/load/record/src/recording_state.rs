@@ -162,7 +162,7 @@ impl RecordingState {
             Ok(false) => {
                 counts.unrecorded += 1;
                 drop(counts);
-                let reason = "the recording has its largest size";
+                let reason = "the recording has reached its largest size";
                 self.note_once(&format!("{reason}; requests pass through from now on, and are not recorded"));
                 return;
             }

@@ -2,7 +2,7 @@
 
 use weir_base::Nanos;
 use weir_base::calendar::{CivilDate, month_number};
-use weir_base::timestamp::{Timestamp, fraction_ns, number};
+use weir_base::timestamp::{Timestamp, number, second_fraction};
 
 /// Moment of a request that a time stamp marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +78,9 @@ impl AccessTime {
             100_000_000_000_000..100_000_000_000_000_000 => 1_000,
             _ => 1,
         };
-        let (part, part_resolution) = fraction_ns(fraction)?;
-        let unix_ns = number.checked_mul(unit)?.checked_add(part * unit / NS)?;
-        let resolution = Nanos((part_resolution * unit / NS).max(1).unsigned_abs());
+        let part = second_fraction(fraction)?;
+        let unix_ns = number.checked_mul(unit)?.checked_add(part.ns * unit / NS)?;
+        let resolution = Nanos((part.resolution_ns * unit / NS).max(1).unsigned_abs());
         Some(Self { unix_ns, resolution, moment: StampMoment::End })
     }
 

@@ -13,7 +13,7 @@ use weir_pace::schedule::LoadStage;
 pub struct LogRate {
     /// Stages of a load.
     pub stages: Vec<LoadStage>,
-    /// What the log has, for a person.
+    /// Summary of the log, for a person.
     pub summary: String,
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// What is escaped in a target: all but visible ASCII.
+/// Characters that are escaped in a target: all but visible ASCII.
 const INVISIBLE: &AsciiSet = &percent::CONTROLS.add(b' ');
 
 fn hex(digits: &[u8]) -> Option<u8> {

@@ -37,7 +37,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("NETWORK", &["data_"]),
 ];
 
-/// What k6's figures do not say.
+/// Remarks that k6's figures lack.
 fn notes(run: &Run) -> String {
     let mut lines: Vec<String> = Vec::new();
     if let (Some(response), Some(service)) = (run.response_ms.p99, run.service_ms.p99)

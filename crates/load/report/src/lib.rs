@@ -29,6 +29,7 @@ use weir_measure::Run;
 pub mod ab;
 mod agents;
 mod ansi;
+mod asked_load;
 pub mod axis;
 mod bars;
 pub mod capacity;

@@ -18,7 +18,7 @@ pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(replay) = &run.replay else { return Vec::new() };
     let mut lines = of_log(replay);
     if let Some(compared) = compared(replay) {
-        let rows = rows("as recorded", &compared);
+        let rows = rows("vs the log", &compared);
         lines.extend(if replay.other_class.is_empty() {
             rows
         } else {
@@ -36,20 +36,20 @@ pub fn of_log(replay: &RunReplay) -> Vec<String> {
 /// Facts of the log that a run has replayed, with their names.
 pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
     let Some(replay) = &run.replay else { return Vec::new() };
-    let compared = compared(replay).map(|text| ("as recorded", text));
+    let compared = compared(replay).map(|text| ("vs the log", text));
     let named =
         |(label, text): (&'static str, String)| (if label.is_empty() { "first broken line" } else { label }, text);
     facts_of(replay).into_iter().map(named).chain(compared).collect()
 }
 
-/// Responses that are of the class that the log has, and others; none if no status could be compared.
+/// Responses with the status class of the log, and others; none if no status could be compared.
 fn compared(replay: &RunReplay) -> Option<String> {
     let others: u64 = replay.other_class.values().sum();
-    let same = format!("{} of the class that the log has", count(replay.same_class));
+    let same = format!("{} in the same status class", count(replay.same_class));
     match (replay.same_class, others) {
         (0, 0) => None,
         (_, 0) => Some(same),
-        _ => Some(format!("{same} · {} of another: {}", count(others), named(&replay.other_class))),
+        _ => Some(format!("{same} · {} in another: {}", count(others), named(&replay.other_class, " x "))),
     }
 }
 
@@ -70,7 +70,7 @@ fn facts_of(replay: &RunReplay) -> Vec<(&'static str, String)> {
     );
     let mut facts = vec![("log", log)];
     if !replay.methods.is_empty() {
-        facts.extend([("methods", named(&replay.methods)), ("recorded", named(&replay.status))]);
+        facts.extend([("methods", named(&replay.methods, " ")), ("recorded", named(&replay.status, " x "))]);
     }
     if replay.left_out_lines() > 0 {
         let reasons = replay.left_out.iter().map(|(reason, lines)| format!("{} {}", count(*lines), described(reason)));
@@ -99,12 +99,12 @@ fn described(reason: &str) -> &str {
     }
 }
 
-/// The most frequent names with their numbers.
-fn named(counts: &BTreeMap<String, u64>) -> String {
+/// The most frequent names with their numbers: `3 GET`, or `3 x 200` where a name is a number.
+fn named(counts: &BTreeMap<String, u64>, between: &str) -> String {
     let mut counts: Vec<(&String, &u64)> = counts.iter().collect();
     counts.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let rest: u64 = counts.iter().skip(MAX_NAMED).map(|(_, n)| **n).sum();
-    let named = counts.iter().take(MAX_NAMED).map(|(name, n)| format!("{} {name}", count(**n)));
+    let named = counts.iter().take(MAX_NAMED).map(|(name, n)| format!("{}{between}{name}", count(**n)));
     let rest = (rest > 0).then(|| format!("{} others", count(rest)));
     named.chain(rest).collect::<Vec<_>>().join(" · ")
 }
@@ -148,7 +148,7 @@ mod tests {
             "log          1,200 requests of 1,234 lines (combined) · 10 Oct 2000 20:55:36 to\n\
              \x20            10 Oct 2000 20:58:46 UTC · 3.2 min at 2x speed\n\
              methods      1,100 GET · 100 HEAD\n\
-             recorded     1,200 200\n\
+             recorded     1,200 x 200\n\
              left out     4 broken · 30 with a method that may change data (--unsafe sends\n\
              \x20            them)\n\
              \x20            access.log:7: expected '\"'"

@@ -1,4 +1,4 @@
-//! What a script has measured itself, in the text report: checks, metrics of its own, exceptions; within 80 columns.
+//! Measurements of a script's own in the text report: checks, metrics of its own, exceptions; within 80 columns.
 
 use super::ansi::AnsiPaint;
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percentage, truncate, wrap};
@@ -26,7 +26,7 @@ fn exceptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
     if all == 0 {
         return Vec::new();
     }
-    let mut lines = vec![paint.red(&format!("exceptions   {} iterations have thrown", count(all)))];
+    let mut lines = vec![paint.red(&format!("exceptions   thrown in {} iterations", count(all)))];
     for exception in script.exceptions.iter().take(MAX_EXCEPTIONS) {
         let text = format!("{} x {}", count(exception.count), exception.message);
         lines.extend(wrap("  ", &text).into_iter().map(|line| paint.red(&line)));
@@ -41,7 +41,7 @@ fn interruptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
         return Vec::new();
     }
     let places = script.interrupted_at.join(", ");
-    let lines = wrap("interrupted  ", &format!("the script still computed at its end: {places}"));
+    let lines = wrap("interrupted  ", &format!("the script was still running at the end: {places}"));
     lines.into_iter().map(|line| paint.red(&line)).collect()
 }
 

@@ -6,6 +6,7 @@ use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::failure_text::failure_text;
 use weir_measure::run_steps::{RunCheck, RunScenario, RunStep};
+use weir_measure::step_counts::CheckCounts;
 
 /// Characters of the name of a step or scenario.
 const NAME_WIDTH: usize = 25;
@@ -24,7 +25,7 @@ pub(super) fn headline(run: &Run) -> Option<String> {
         let reasons = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
         return Some(format!("NONE OF {} ITERATIONS SUCCEEDED{reasons}", count(iterations.total)));
     }
-    let (passed, failed) = checked(run);
+    let CheckCounts { passed, failed } = checked(run);
     (failed > 0).then(|| {
         let share = percentage(failed as f64 / (passed + failed) as f64);
         format!("{share} OF CHECKS FAILED: {} of {}", count(failed), count(passed + failed))
@@ -41,10 +42,10 @@ fn reasons(run: &Run) -> String {
     kinds.into_iter().chain(unsent).chain(thrown).collect::<Vec<_>>().join(", ")
 }
 
-/// Checks of all steps that passed and that failed.
-fn checked(run: &Run) -> (u64, u64) {
+/// Evaluations of the checks of all steps.
+fn checked(run: &Run) -> CheckCounts {
     let all = || run.steps.iter().flat_map(|step| &step.checks);
-    (all().map(|check| check.passed).sum(), all().map(|check| check.failed).sum())
+    CheckCounts { passed: all().map(|check| check.passed).sum(), failed: all().map(|check| check.failed).sum() }
 }
 
 /// Iterations, a row for each scenario of a mix, and one for each step.
@@ -186,7 +187,7 @@ fn late(step: &RunStep) -> Option<String> {
 
 /// Checks: how many passed; each that failed, and samples.
 pub(super) fn checks(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let (passed, failed) = checked(run);
+    let CheckCounts { passed, failed } = checked(run);
     let mut lines = Vec::new();
     if passed + failed > 0 {
         let share = failed as f64 / (passed + failed) as f64;

@@ -117,13 +117,13 @@ pub(crate) fn own_part(llm: &RunLlm) -> Vec<String> {
         return words;
     }
     if llm.ttft_ms.max.is_some() {
-        words.push(format!("late sends of weir: {}", both(&llm.ttft_lateness_ms)));
+        words.push(format!("weir sent late by {}", both(&llm.ttft_lateness_ms)));
     }
     if llm.ttft_read_delay_ms.max.is_some_and(|ms| ms > 0.0) {
-        words.push(format!("not in it, reading after the arrival: {}", both(&llm.ttft_read_delay_ms)));
+        words.push(format!("not included: {} from arrival to reading", both(&llm.ttft_read_delay_ms)));
     }
     if llm.ttft_unstamped > 0 {
-        words.push(format!("{} requests whose reading delay is in it, and not known", count(llm.ttft_unstamped)));
+        words.push(format!("{} requests include their delay of reading, which is unknown", count(llm.ttft_unstamped)));
     }
     words
 }

@@ -7,7 +7,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, joined, ms, percent, percentage, rate, truncate, wrap};
 use super::times_table::{cells, heading, percentiles};
-use super::{agents, bars, http2, replay, script, steps, streams, websocket};
+use super::{agents, asked_load, bars, http2, replay, script, steps, streams, websocket};
 use weir_base::Nanos;
 use weir_base::grpc_status::{is_grpc_status, parse_status};
 use weir_measure::end_reason::EndReason;
@@ -96,8 +96,13 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
     let plural = if run.connections.max == 1 { "" } else { "s" };
     let what = if run.iterations.is_some() { "user" } else { "connection" };
     let model = match run.arrivals_per_s() {
-        None => format!("closed loop, {limit} {what}{plural}"),
-        Some(arrivals) => format!("open loop, {}/s offered, up to {limit} {what}{plural}", rate(arrivals.offered)),
+        None => match asked_load::stages(run) {
+            Some(stages) => format!("closed loop, {stages}, up to {limit} {what}{plural}"),
+            None => format!("closed loop, {limit} {what}{plural}"),
+        },
+        Some(arrivals) => {
+            format!("open loop, {}, up to {limit} {what}{plural}", asked_load::offered(run, arrivals.offered))
+        }
     };
     let warmup = match run.warmup_s {
         w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
@@ -238,7 +243,7 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let heading = heading(paint);
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
-        let why = if run.needs_no_requests() { "the script has sent none" } else { "no request succeeded" };
+        let why = if run.needs_no_requests() { "the script sent none" } else { "no request succeeded" };
         let none = format!("no response times: {why}");
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }

@@ -87,10 +87,10 @@ fn described(reason: &str) -> &str {
     match reason {
         "too_long" => "longer than 1 MiB",
         "no_request" => "without a request",
-        "no_tokens" => "without tokens, as failed ones",
+        "no_tokens" => "without tokens, such as failed ones",
         "not_sampled" => "by --sample",
         "out_of_order" => "too far out of order",
-        "lost_turn" => "whose session has no first request near before",
+        "lost_turn" => "whose session has no first request shortly before",
         other => other,
     }
 }
@@ -168,7 +168,7 @@ mod tests {
             [
                 "trace: 1,230 requests of 1,234 lines (mooncake), 30 after a response · 3.2 min at 2x speed",
                 "recorded: 1,000 tokens in · 10.0 out, per request · 2,400 blocks in all",
-                "left out: 1 broken · 3 without tokens, as failed ones",
+                "left out: 1 broken · 3 without tokens, such as failed ones",
                 ": a.jsonl:7: no timestamp",
             ]
         );

@@ -15,7 +15,7 @@ pub(crate) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if facts.is_empty() { Vec::new() } else { vec![paint.line("WebSocket", &facts)] }
 }
 
-/// What connections that only listen have received, and how they ended; none of other runs.
+/// Messages of connections that only listen, and ends of these; none of other runs.
 pub(crate) fn listened(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(streams) = run.streams.as_ref().filter(|_| run.listens()) else { return Vec::new() };
     let [read, written] = run.traffic_per_s().map(bytes);

@@ -1,9 +1,11 @@
 //! Script of k6 of a load.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::k6_load::{K6Load, K6Role};
 use weir_command::Interrupt;
+use weir_command::exit;
 use weir_command::stdout::print;
 use weir_load::program::{ProgramOptions, ScriptOptions};
 use weir_load::{LoadPlan, Options};
@@ -22,6 +24,8 @@ pub struct K6Script {
     has_k6_codes: bool,
     /// Whether people read stdout.
     has_text_report: bool,
+    /// Whether its teardown has failed.
+    is_broken: AtomicBool,
 }
 
 /// Exit code of k6 if a threshold was not met.
@@ -45,7 +49,9 @@ impl K6Script {
     /// One line with its mistake.
     pub fn open(options: &ScriptOptions, has_own_load: bool, has_agents: bool) -> Result<Self, String> {
         let load = K6Load::open(options)?;
-        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes: false, has_text_report: true })
+        let is_broken = AtomicBool::new(false);
+        let (has_k6_codes, has_text_report) = (false, true);
+        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes, has_text_report, is_broken })
     }
 
     /// The same script, whose summary is written into a file, and whose exit codes are those of k6 if `has_k6_codes`.
@@ -78,7 +84,7 @@ impl K6Script {
     }
 
     pub(crate) fn tear_down(&self, options: &Options) -> Result<(), String> {
-        self.load.tear_down(options)
+        self.load.tear_down(options).inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed))
     }
 
     pub(crate) fn complete(&self, run: &mut Run, reports: &[String]) -> Result<(), String> {
@@ -100,6 +106,10 @@ impl K6Script {
         }
         if let Some(path) = &self.summary_export {
             write(path, &self.load.summary_export(run))?;
+        }
+        if self.is_broken.load(Ordering::Relaxed) {
+            // What it was to clean up may still be there, whatever was measured.
+            return Ok(Some(exit::USAGE));
         }
         // As k6 says it to those who ask for its summary.
         let is_missed = self.has_k6_codes && run.slo.iter().any(|held| !held.ok);

@@ -19,12 +19,12 @@ use weir_load::{LoadError, LoadPlan, Options, setup};
 use weir_measure::Run;
 use weir_terminal::progress_bar::Extent;
 
-/// What becomes of a load and its result.
+/// Options of a load's display and of its result.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
     /// Files of the result.
     pub files: RunFileOptions,
-    /// What shows and changes the load while it runs.
+    /// Displays and controls of the load while it runs.
     pub live: LiveOptions,
     /// Whether a run that is not trusted fails.
     pub strict: bool,
@@ -37,7 +37,7 @@ pub struct SessionLoad {
     pub options: Options,
     /// Their plan.
     pub plan: LoadPlan,
-    /// What the run has to meet; checked for the plan.
+    /// Objectives of the run; checked for the plan.
     pub objectives: Objectives,
     /// Command line for the manifest, without secrets.
     pub command: Vec<String>,
@@ -63,7 +63,7 @@ pub struct LoadSession<'s> {
 pub struct MeasuredLoad {
     /// Result.
     pub run: Run,
-    /// What the scripts of agents have left.
+    /// Final reports of the agents' scripts.
     pub script_reports: Vec<String>,
     /// Time at which the plan, which is dropped, would have ended.
     pub plan_end: Nanos,

@@ -33,7 +33,7 @@ pub struct PlanRun<'p> {
 #[derive(Debug)]
 pub(crate) struct EndedPlan {
     pub(crate) run: Result<Run, LoadError>,
-    /// What the scripts of agents have left.
+    /// Final reports of the agents' scripts.
     pub(crate) script_reports: Vec<String>,
     /// Agents; dropped after the result has been written, since their end may take seconds.
     pub(crate) crew: Option<Coordinator>,

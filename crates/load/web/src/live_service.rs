@@ -45,7 +45,7 @@ impl PageReplies for LiveService {
         match (request.method(), path) {
             (&Method::GET, "/api/events") => self.events(streams, role, since(request.uri().query(), &self.0.run)),
             (&Method::POST, "/api/change") if role == WebRole::Operator => self.change(request, context).await,
-            (&Method::POST, "/api/change") => error(403, "this address is for reading; the load is changed by another"),
+            (&Method::POST, "/api/change") => error(403, "this address is read-only; the load is changed at another"),
             (_, "/api/events" | "/api/change") => error(405, "the path does not allow this method"),
             _ => error(404, "no such path"),
         }
@@ -67,7 +67,7 @@ impl LiveService {
 
     async fn change(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let Ok(body) = context.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
-            return error(413, "a change is no longer than a line");
+            return error(413, "a change must fit on one line");
         };
         let Ok(change) = serde_json::from_slice::<LoadChange>(&body) else {
             return error(400, r#"invalid change; write {"rate": 200}, {"users": 50}, "pause", "resume" or "stop""#);

@@ -142,7 +142,7 @@ fn hurl_body(text: &str) -> Result<String, String> {
         return Ok(format!("file,{};", file.replace('\\', r"\\").replace(';', r"\;")));
     }
     if text.contains(['`', '\\', '\r']) || text.starts_with('\n') {
-        return Err("the body has characters that a .hurl file has no place for; upload it as a file".to_owned());
+        return Err("the body has characters that a .hurl file cannot hold; upload it as a file".to_owned());
     }
     Ok(match text.strip_suffix('\n') {
         Some(lines) => format!("```\n{lines}\n```"),

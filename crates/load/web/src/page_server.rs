@@ -73,7 +73,7 @@ impl PageListener<'_> {
     fn check_token(&self, at: &WebAddress) -> Result<(), String> {
         match self.token {
             None if !at.is_loopback() => Err(format!(
-                "{}: {} is reached from other machines; give a token of your own with --web-token TOKEN",
+                "{}: other machines can reach {}; give a token of your own with --web-token TOKEN",
                 self.flag, at.host
             )),
             Some(token) if token.len() < MIN_TOKEN_CHARS => {

@@ -58,7 +58,7 @@ impl PageReplies for UiService {
             (
                 &Method::POST,
                 "/api/change" | "/api/start" | "/api/end" | "/api/preview" | "/api/form" | "/api/files",
-            ) if role == WebRole::Spectator => error(403, "this address is for reading; runs are started by another"),
+            ) if role == WebRole::Spectator => error(403, "this address is read-only; runs are started at another"),
             (&Method::POST, "/api/change") => self.change(request, context).await,
             (&Method::POST, "/api/start") => self.start(request, context).await,
             (&Method::POST, "/api/end") => {
@@ -87,7 +87,7 @@ impl UiService {
             return Some(error(status, text));
         }
         let html = lock(&self.0.documents).get(name).map(str::to_owned);
-        Some(html.map_or_else(|| error(404, "this report is not kept any more; open it again"), document))
+        Some(html.map_or_else(|| error(404, "this report is no longer in memory; open it again"), document))
     }
 
     fn events(&self, streams: &StreamCount, role: WebRole, query: Option<&str>) -> Response<ResponseBody> {
@@ -103,7 +103,7 @@ impl UiService {
 
     async fn change(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let Ok(body) = context.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
-            return error(413, "a change is no longer than a line");
+            return error(413, "a change must fit on one line");
         };
         let state = self.0.runs.state();
         let Some(page) = state.page else {

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use weir_base::fault::Fault;
+
 /// Trusted proxies: those whose forwarding headers are kept and extended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<Network>);
@@ -31,10 +33,10 @@ impl Network {
     /// Parses `10.0.0.0/8`, `2001:db8::/32`, or one address.
     ///
     /// # Errors
-    /// The error, as a text to follow the value, and its remedy.
-    pub fn parse(text: &str) -> Result<Self, (String, String)> {
+    /// The fault, a text to follow the value.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
         const NETWORK_REMEDY: &str = r#"write it as "10.0.0.0/8", "2001:db8::/32", or one address"#;
-        let wrong = |what: &str| (what.to_owned(), NETWORK_REMEDY.to_owned());
+        let wrong = |what: &str| Fault::new(what, NETWORK_REMEDY);
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
@@ -56,8 +58,8 @@ impl Network {
         };
         let first = network.first();
         if first != network {
-            let what = "has bits beyond its prefix".to_owned();
-            return Err((what, format!("write the network as \"{first}\", or the address alone")));
+            let remedy = format!("write the network as \"{first}\", or the address alone");
+            return Err(Fault::new("has bits beyond its prefix", remedy));
         }
         Ok(network)
     }
@@ -144,9 +146,9 @@ mod tests {
         for wrong in
             ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "10.0.0/8", "::/129", "proxy", "10.0.0.0/8/8", "[::1]"]
         {
-            assert_eq!(Network::parse(wrong).unwrap_err().0, "is not a network", "{wrong}");
+            assert_eq!(Network::parse(wrong).unwrap_err().what, "is not a network", "{wrong}");
         }
-        let (what, remedy) = Network::parse("10.0.0.1/8").unwrap_err();
+        let Fault { what, remedy } = Network::parse("10.0.0.1/8").unwrap_err();
         assert_eq!(what, "has bits beyond its prefix");
         assert_eq!(remedy, "write the network as \"10.0.0.0/8\", or the address alone");
     }

@@ -18,7 +18,7 @@ pub struct HttpAddress {
     pub(crate) rules: HttpRules,
 }
 
-/// What requests to a kind of receiver have in common.
+/// Common part of all requests to a kind of receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRules {
     /// Media type of messages.

@@ -1,6 +1,7 @@
 //! Classification of responses: what each means for its job and its key.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use http::HeaderMap;
 
@@ -18,8 +19,8 @@ pub trait ResponseCheck: fmt::Debug + Send + Sync {
 /// Rules of the classification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseRules {
-    /// Statuses of success, as inclusive ranges.
-    pub success: Vec<(u16, u16)>,
+    /// Ranges of the statuses of success.
+    pub success: Vec<RangeInclusive<u16>>,
     /// Text in the body of a 400 that is about the nonce; empty for none.
     pub invalid_nonce_text: String,
     /// Text in the body of a 429 that disables the key; empty for none.
@@ -31,7 +32,7 @@ pub struct ResponseRules {
 impl Default for ResponseRules {
     fn default() -> Self {
         Self {
-            success: vec![(200, 299)],
+            success: vec![200..=299],
             invalid_nonce_text: "nonce".into(),
             blocked_text: "blocked".into(),
             unauthorized_blames_key: true,
@@ -42,7 +43,7 @@ impl Default for ResponseRules {
 impl ResponseRules {
     /// Class of a response.
     pub fn classify(&self, status: u16, body: &[u8]) -> ResponseClass {
-        if self.success.iter().any(|(low, high)| (*low..=*high).contains(&status)) {
+        if self.success.iter().any(|range| range.contains(&status)) {
             return ResponseClass::Done;
         }
         match ResponseClass::of(status) {
@@ -73,7 +74,7 @@ mod tests {
         assert_eq!(rules.classify(429, b"slow down"), ResponseClass::RateLimited);
         assert_eq!(rules.classify(429, b"too many: blocked"), ResponseClass::Blocked);
         assert_eq!(rules.classify(401, b""), ResponseClass::Unauthorized);
-        let other = ResponseRules { success: vec![(202, 202), (404, 404)], unauthorized_blames_key: false, ..rules };
+        let other = ResponseRules { success: vec![202..=202, 404..=404], unauthorized_blames_key: false, ..rules };
         assert_eq!(other.classify(404, b""), ResponseClass::Done);
         assert_eq!(other.classify(200, b""), ResponseClass::Failed(200));
         assert_eq!(other.classify(401, b""), ResponseClass::Failed(401));

@@ -114,6 +114,7 @@ class Chart {
     // The minimum aligns most charts below each other.
     const left = Math.max(56, 10 + Math.max(...yTicks.map(([, text]) => text.length)) * 7.2);
     this.left = left;
+    this.bottom = bottom;
     this.right = width - RIGHT;
     this.toX = (v) => left + (this.xScale.at(v) - from) / (to - from) * (this.right - left);
     this.toY = (v) => TOP + (1 - (yScale.at(v) - yLow) / (yHigh - yLow)) * (bottom - TOP);
@@ -165,6 +166,7 @@ class Chart {
     }
     const [first, last] = [from, to].map(this.xScale.from);
     for (const line of lines.slice().reverse()) drawLine(this, inside, line, first, last);
+    for (const place of pointNames(this, lines, first, last)) named.push(place);
     for (const [attributes, words] of named) inside.append(shape("text", attributes, words));
     this.marks = shape("g", {});
     svg.append(clip, inside, this.marks);

@@ -61,3 +61,22 @@ function drawLine(chart, group, line, from, to) {
     }
   }
 }
+
+/// Names of points, above them or below, by the rules of svg.rs; those without room are left out.
+function pointNames(chart, lines, from, to) {
+  const taken = [], named = [];
+  for (const line of lines) {
+    (line.labels ?? []).forEach((name, i) => {
+      if (line.y[i] === null || line.xs[i] < from || line.xs[i] > to) return;
+      const half = name.length * 3.6, y = chart.toY(line.y[i]);
+      const x = Math.min(Math.max(chart.toX(line.xs[i]), chart.left + half), chart.right + RIGHT - half);
+      const isFree = (at) => at > 12 && at < chart.bottom
+        && taken.every(([other, side, height]) => Math.abs(other - x) > side + half + 3 || Math.abs(height - at) > 13);
+      const at = [y - 8, y + 17].find(isFree);
+      if (at === undefined) return;
+      taken.push([x, half, at]);
+      named.push([{ x: fixed(x), y: fixed(at), "text-anchor": "middle" }, name]);
+    });
+  }
+  return named;
+}

@@ -113,5 +113,5 @@ command = "(head -c 150000000 /dev/zero; sleep 1000) | tail > /dev/null & exec w
         reason.contains("ended in the middle: exit code 3") && output.contains("out of luck"),
         "{reason}: {output}"
     );
-    assert!(failure(&found, "leaks").0.contains("ended for its memory"), "{found:#}");
+    assert!(failure(&found, "leaks").0.contains("over its memory limit"), "{found:#}");
 }

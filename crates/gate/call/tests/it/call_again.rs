@@ -68,7 +68,7 @@ fn only_the_failures_of_the_policy_are_retried() {
     };
     let server = Server::start(reply);
     let kinds =
-        |kinds: &[FailureKind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)], ..Retryable::default() };
+        |kinds: &[FailureKind]| Retryable { kinds: kinds.to_vec(), statuses: vec![500..=500], ..Retryable::default() };
     let cases = [
         ("/closed", Retryable::default(), 3),
         ("/closed", kinds(&[FailureKind::Reset]), 1),

@@ -176,7 +176,7 @@ fn twenty_examples_have_the_expected_outcomes() {
         let policy = Policy { deadline: ms(deadline), stages: stages.clone(), budget: None, ..Policy::default() };
         std::thread::spawn(move || {
             let mut success = Success::default();
-            (success.statuses, success.json) = (vec![(200, 200)], true);
+            (success.statuses, success.json) = (vec![200..=200], true);
             for _ in 0..TRIES {
                 let answered = Answered::default();
                 let log = Arc::clone(&answered);

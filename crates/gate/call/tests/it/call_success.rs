@@ -22,7 +22,7 @@ fn plan(server: &Server, success: Success) -> CallPlan {
     retry.backoff.min = ms(1);
     retry.backoff.max = ms(1);
     retry.on.kinds = FailureKind::ALL.to_vec();
-    retry.on.statuses = vec![(100, 999)];
+    retry.on.statuses = vec![100..=999];
     let policy = Policy { retry, budget: None, ..Policy::default() };
     CallPlan::new(policy, success, Arc::new(upstream(&[server.url("/")])))
 }
@@ -60,7 +60,7 @@ fn success_depends_on_status_headers_and_body() {
     let with_header = Reply::raw("HTTP/1.1 200 OK\r\nX-From: cache\r\nContent-Length: 0\r\n\r\n");
     let schema = serde_json::json!({"required": ["time"]});
     let ok = || Reply::ok(r#"{"time":1}"#);
-    let strict = success(|success| success.statuses = vec![(200, 200)]);
+    let strict = success(|success| success.statuses = vec![200..=200]);
     assert_eq!(judged(strict, Reply::status(404, ""), ok()), status);
     assert_eq!(judged(Success::default(), Reply::status(404, ""), ok()), None);
     let wants_header = success(|success| success.headers = vec![header]);
@@ -108,7 +108,7 @@ fn the_last_failed_response_is_returned() {
         2 => Reply::status(503, "third"),
         _ => Reply::nothing().close(),
     });
-    let plan = plan(&server, success(|success| success.statuses = vec![(200, 200)]));
+    let plan = plan(&server, success(|success| success.statuses = vec![200..=200]));
     calling(async |engine| {
         let failed = get(&engine, &plan).await.unwrap_err();
         let UpstreamResponse { head, body, .. } = failed.last_response.unwrap();

@@ -20,11 +20,11 @@ pub(super) fn rejection(method: &Method, headers: &HeaderMap, uri: &Uri, is_loca
     let is_of_browser = headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE);
     if changes && is_of_browser && !host.is_some_and(|host| is_own_page(headers, host)) {
         return Some(
-            "changes are made for no web page but GET /live, opened by an address: the request has an Origin or Sec-Fetch-Site",
+            "only the web page GET /live, opened by address, may make changes: this request has another Origin or Sec-Fetch-Site",
         );
     }
     (is_local && host.is_some_and(|host| !is_unambiguous(host)))
-        .then_some("this listener is for this machine: use its address or localhost")
+        .then_some("this listener serves this machine only: use its address or localhost")
 }
 
 /// Whether a request is one of the page that this listener has at this host.

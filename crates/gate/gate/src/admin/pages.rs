@@ -18,7 +18,7 @@ GET  /upstreams                          upstreams: hosts, ejections, counts
 GET  /limits                             concurrency limits and queues
 GET  /calls                              calls in flight, the oldest first
 GET  /live                               all of it on a page, each second
-POST /drain                              readiness says no; DELETE takes it back
+POST /drain                              make /readyz fail; DELETE undoes it
 POST /upstreams/NAME/eject?host=HOST     no attempts to a host
 POST /upstreams/NAME/restore?host=HOST   end of an ejection";
 
@@ -57,7 +57,7 @@ pub(super) fn drain(state: &AdminState, method: &Method) -> Response<ResponseBod
     };
     state.gateway.set_draining(drains);
     state.live.forget();
-    state.logger.log(if drains { "admin: draining: readiness says no" } else { "admin: ready again" });
+    state.logger.log(if drains { "admin: draining: /readyz responds 503" } else { "admin: ready again" });
     json(&json!({ "draining": drains }))
 }
 

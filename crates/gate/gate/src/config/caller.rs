@@ -7,6 +7,7 @@ use super::headers;
 use super::path_capture::path_capture;
 use super::read::{DocumentNode, DocumentTable};
 use super::units;
+use weir_base::fault::Fault;
 use weir_resilience::admission::Priority;
 use weir_resilience::ratelimit::per_caller::CallerRule;
 
@@ -189,7 +190,7 @@ fn rate_limit(node: &DocumentNode<'_>) -> Option<(CallerRule, RateTerms)> {
     } else {
         read(node)
     }?;
-    if let Some((what, remedy)) = rule.fault() {
+    if let Some(Fault { what, remedy }) = rule.fault() {
         node.error(what, remedy);
     }
     Some((rule, terms))

@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::read::{DocumentNode, DocumentTable};
 use super::{headers, pattern};
+use weir_base::fault::Fault;
 
 /// Condition of a route on one value of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ impl ValuePattern {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// The error and its remedy.
-    pub fn new(text: &str) -> Result<Self, (String, String)> {
+    /// The fault of the expression.
+    pub fn new(text: &str) -> Result<Self, Fault> {
         // Alone first: the error is then about what the user wrote, and it cannot leave its group.
         pattern::compile(text)?;
         Ok(Self { text: text.to_owned(), regex: pattern::compile(&format!("^(?:{text})$"))? })
@@ -155,7 +156,7 @@ fn value_test(node: &DocumentNode<'_>) -> Option<ValueCondition> {
             return None;
         };
         let compiled = ValuePattern::new(expression.string()?);
-        let compiled = compiled.map_err(|(what, remedy)| expression.error(what, remedy));
+        let compiled = compiled.map_err(|Fault { what, remedy }| expression.error(what, remedy));
         return compiled.ok().map(ValueCondition::Matches);
     }
     if node.value().is_array() {

@@ -1,6 +1,7 @@
 //! Parses `shed_culprits` of an upstream.
 
 use super::read::DocumentNode;
+use weir_base::fault::Fault;
 use weir_resilience::culprits::CulpritRule;
 
 /// Maximum number of callers in the table, by route; a pass over them takes some milliseconds.
@@ -16,7 +17,7 @@ pub(super) fn culprits(node: &DocumentNode<'_>, has_limit: bool) -> Option<Culpr
     let callers = table.get("max_callers").and_then(|node| node.integer(1..=MAX_CALLERS));
     rule.entries = callers.map_or(rule.entries, |number| number as usize);
     table.check_unknown_keys();
-    if let Some((what, remedy)) = rule.fault() {
+    if let Some(Fault { what, remedy }) = rule.fault() {
         table.error(what, remedy);
     }
     if !has_limit {

@@ -1,5 +1,7 @@
 //! Parses `health` of an upstream: outlier detection and active checks.
 
+use std::ops::RangeInclusive;
+
 use super::read::{DocumentNode, DocumentTable};
 use weir_base::Nanos;
 use weir_resilience::upstream::hosts::{OutlierComparison, OutlierRule};
@@ -22,8 +24,8 @@ pub enum HealthProbe {
     Http {
         /// Path and query of the request.
         path: String,
-        /// Good statuses, as inclusive ranges.
-        statuses: Vec<(u16, u16)>,
+        /// Ranges of good statuses.
+        statuses: Vec<RangeInclusive<u16>>,
     },
     /// A connection, with TLS its handshake.
     Tcp,
@@ -120,7 +122,7 @@ fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
             }
             Some(text.to_owned())
         });
-        let statuses = statuses.and_then(|node| node.statuses()).unwrap_or_else(|| vec![(200, 299)]);
+        let statuses = statuses.and_then(|node| node.statuses()).unwrap_or_else(|| vec![200..=299]);
         HealthProbe::Http { path: path.unwrap_or_default(), statuses }
     };
     HealthCheck { probe, interval, timeout }

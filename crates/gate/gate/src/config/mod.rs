@@ -34,6 +34,7 @@ mod upstream;
 mod upstream_names;
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -220,8 +221,8 @@ pub struct PolicyConfig {
 /// Conditions of a successful response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuccessRule {
-    /// Statuses of success, as inclusive ranges.
-    pub statuses: Vec<(u16, u16)>,
+    /// Ranges of the statuses of success.
+    pub statuses: Vec<RangeInclusive<u16>>,
     /// Whether the body must be JSON.
     pub json: bool,
     /// JSON Schema that the body must match; valid.

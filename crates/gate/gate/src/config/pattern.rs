@@ -1,6 +1,7 @@
 //! Paths with captures, `/api/{name}/{id:[0-9]+}.json/{*rest}`, and templates that use them.
 
 use regex::{Regex, RegexBuilder};
+use weir_base::fault::Fault;
 use weir_net::path::{PathRule, normalize, without_parameters};
 
 /// Maximum size of a compiled expression, in bytes.
@@ -41,18 +42,15 @@ enum SegmentPart<'p> {
     Capture(&'p str, Option<&'p str>),
 }
 
-/// Error of a path, and its remedy.
-type PathError = (String, String);
-
-fn invalid<T>(what: impl Into<String>) -> Result<T, PathError> {
-    Err((what.into(), r#"write it as "/fixed/{one}/{id:[0-9]+}/{*rest}""#.to_owned()))
+fn invalid<T>(what: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::new(what, r#"write it as "/fixed/{one}/{id:[0-9]+}/{*rest}""#))
 }
 
 /// The segments of a route's path.
 ///
 /// # Errors
-/// The error and its remedy.
-pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, PathError> {
+/// The fault, in words, and its remedy.
+pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, Fault> {
     let Some(inner) = path.strip_prefix('/') else { return invalid("a path begins with \"/\"") };
     let mut all: Vec<PathSegment<'_>> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -80,8 +78,8 @@ pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, PathError> {
 /// The names of a path's captures, in order.
 ///
 /// # Errors
-/// The error and its remedy.
-pub(crate) fn captures(path: &str) -> Result<Vec<&str>, PathError> {
+/// The fault, in words, and its remedy.
+pub(crate) fn captures(path: &str) -> Result<Vec<&str>, Fault> {
     let mut names = Vec::new();
     for segment in segments(path)? {
         match segment {
@@ -94,7 +92,7 @@ pub(crate) fn captures(path: &str) -> Result<Vec<&str>, PathError> {
 }
 
 /// Splits at slashes outside of braces.
-fn split_segments(inner: &str) -> Result<Vec<&str>, PathError> {
+fn split_segments(inner: &str) -> Result<Vec<&str>, Fault> {
     let (mut all, mut from, mut depth) = (Vec::new(), 0, 0_u32);
     for (at, byte) in inner.bytes().enumerate() {
         match byte {
@@ -115,7 +113,7 @@ fn split_segments(inner: &str) -> Result<Vec<&str>, PathError> {
     Ok(all)
 }
 
-fn segment(text: &str) -> Result<PathSegment<'_>, PathError> {
+fn segment(text: &str) -> Result<PathSegment<'_>, Fault> {
     if let Some(name) = text.strip_prefix("{*").and_then(|rest| rest.strip_suffix('}')) {
         check_name(name, text)?;
         return Ok(PathSegment::Rest(name));
@@ -129,7 +127,7 @@ fn segment(text: &str) -> Result<PathSegment<'_>, PathError> {
     }
 }
 
-fn segment_parts(text: &str) -> Result<Vec<SegmentPart<'_>>, PathError> {
+fn segment_parts(text: &str) -> Result<Vec<SegmentPart<'_>>, Fault> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -170,7 +168,7 @@ fn closing_brace(text: &str) -> Option<usize> {
     })
 }
 
-fn check_name(name: &str, shown: &str) -> Result<(), PathError> {
+fn check_name(name: &str, shown: &str) -> Result<(), Fault> {
     if name.starts_with('*') {
         return invalid(format!("invalid segment {shown:?}: a capture of the rest has nothing beside it"));
     }
@@ -180,7 +178,7 @@ fn check_name(name: &str, shown: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, PathError> {
+fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, Fault> {
     let (mut source, mut names, mut fixed_bytes) = ("^".to_owned(), Vec::new(), 0);
     for part in parts {
         match part {
@@ -209,13 +207,13 @@ fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, 
 /// Compiles an expression of a path, a header or a query.
 ///
 /// # Errors
-/// The error and its remedy.
-pub(super) fn compile(expression: &str) -> Result<Regex, PathError> {
+/// The fault, in words, and its remedy.
+pub(super) fn compile(expression: &str) -> Result<Regex, Fault> {
     let compiled = RegexBuilder::new(expression).size_limit(MAX_EXPRESSION_BYTES).build();
     compiled.map_err(|error| {
         let text = error.to_string();
         let why = text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned();
-        (format!("invalid expression {expression:?}: {why}"), "write e.g. \"[0-9]+\"".to_owned())
+        Fault::new(format!("invalid expression {expression:?}: {why}"), "write e.g. \"[0-9]+\"")
     })
 }
 
@@ -244,19 +242,19 @@ pub(super) fn has_parameters(path: &str) -> bool {
 /// Validates a path or query that uses captures.
 ///
 /// # Errors
-/// The error and its remedy.
-pub(super) fn check_template(text: &str, captures: &[&str]) -> Result<(), (String, String)> {
+/// The fault, in words, and its remedy.
+pub(super) fn check_template(text: &str, captures: &[&str]) -> Result<(), Fault> {
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
         let open = rest[at..].strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = open else {
-            return Err(("has an unmatched brace".into(), "write captures as {name}".into()));
+            return Err(Fault::new("has an unmatched brace", "write captures as {name}"));
         };
         if !captures.contains(&name) {
             let known: Vec<String> = captures.iter().map(|name| format!("{{{name}}}")).collect();
             let known =
                 if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-            return Err((format!("uses {{{name}}}, which the route's path does not have"), known));
+            return Err(Fault::new(format!("uses {{{name}}}, which the route's path does not have"), known));
         }
         rest = after;
     }

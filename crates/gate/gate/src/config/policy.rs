@@ -4,6 +4,7 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{PolicyConfig, SuccessRule, file, headers, units};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::fault::Fault;
 use weir_base::nearest::nearest;
 use weir_call::Success;
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
@@ -63,7 +64,7 @@ pub(super) fn policy(node: &DocumentNode<'_>, name: &str) -> Option<PolicyConfig
         ];
         policy.retryable_methods = node.choice(&words).unwrap_or_default();
     }
-    if let Some((what, remedy)) = policy.validation_error() {
+    if let Some(Fault { what, remedy }) = policy.validation_error() {
         table.error(what, remedy);
     }
     if let Some(table) = table.get("success").and_then(|node| node.table()) {

@@ -3,6 +3,7 @@
 use super::UpstreamConfig;
 use super::read::{DocumentNode, DocumentTable};
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_call::PermitPool;
 use weir_resilience::admission::{AdmissionConfig, ConcurrencyLimitConfig, adaptive_limit};
 use weir_resilience::upstream::circuit_breaker::BreakerRule;
@@ -133,7 +134,7 @@ pub(super) fn breaker(node: &DocumentNode<'_>) -> Option<BreakerRule> {
     rule.max_open_time = time("max_open_time", rule.max_open_time.max(rule.open_time));
     rule.probes = table.get("probes").and_then(|node| bounded_number(&node, 1)).unwrap_or(rule.probes);
     table.check_unknown_keys();
-    if let Some((what, remedy)) = rule.validation_error() {
+    if let Some(Fault { what, remedy }) = rule.validation_error() {
         table.error(what, remedy);
     }
     Some(rule)
@@ -153,7 +154,7 @@ pub(super) fn throttle(node: &DocumentNode<'_>) -> Option<ThrottleRule> {
     let min_samples = table.get("min_samples").and_then(|node| node.integer(0..=MAX_CALLS));
     rule.min_requests = min_samples.unwrap_or(rule.min_requests);
     table.check_unknown_keys();
-    if let Some((what, remedy)) = rule.validation_error() {
+    if let Some(Fault { what, remedy }) = rule.validation_error() {
         table.error(what, remedy);
     }
     Some(rule)

@@ -5,6 +5,7 @@ use http::uri::Authority;
 
 use super::read::{DocumentNode, DocumentTable};
 use super::{HostRule, QueryRule, Rewrite, headers, pattern};
+use weir_base::fault::Fault;
 use weir_net::path::{PathRule, is_normal_template};
 
 pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str], paths: PathRule) -> Rewrite {
@@ -41,7 +42,7 @@ pub(super) fn path(node: &DocumentNode<'_>, captures: &[&str], paths: PathRule) 
     let text = node.string()?;
     if !text.starts_with('/') || !pattern::is_path(text) {
         node.expected("path", r#"write it as "/v2/{rest}""#);
-    } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
+    } else if let Err(Fault { what, remedy }) = pattern::check_template(text, captures) {
         node.error(format!("{} {what}", node.display()), remedy);
     } else if !is_normal_template(text, paths) {
         let what = format!("{} is not in normal form", node.display());
@@ -59,7 +60,7 @@ pub(super) fn query(node: &DocumentNode<'_>, captures: &[&str]) -> Option<QueryR
     }
     if !text.contains('=') || text.starts_with('?') || !pattern::is_target(text) {
         node.expected("query", r#"write "keep", "drop", or one such as "a={rest}&b=1""#);
-    } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
+    } else if let Err(Fault { what, remedy }) = pattern::check_template(text, captures) {
         node.error(format!("{} {what}", node.display()), remedy);
     }
     Some(QueryRule::Set(text.to_owned()))

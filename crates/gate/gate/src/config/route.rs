@@ -21,6 +21,7 @@ use super::{
     RouteConfig, ValueCondition, WeightedUpstream, pattern, policy, protection, response, traffic,
 };
 use crate::routing::{RouteConflict, conflicts_of_listeners};
+use weir_base::fault::Fault;
 use weir_net::path::PathRule;
 use weir_retry::policy::RetryableMethodClass;
 
@@ -133,7 +134,7 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
         return None;
     };
     let text = path.string()?;
-    if let Err((what, remedy)) = pattern::captures(text) {
+    if let Err(Fault { what, remedy }) = pattern::captures(text) {
         path.error(what, remedy);
         return None;
     }

@@ -56,8 +56,8 @@ pub fn from_flags(plain: &FlagConfig) -> Result<Config, String> {
     if plain.upstreams.len() > MAX_HOSTS {
         return Err(format!("{} upstreams are too many; give {MAX_HOSTS} at most", plain.upstreams.len()));
     }
-    if let Some((what, remedy)) = plain.policy.validation_error() {
-        return Err(format!("{what}; {remedy}"));
+    if let Some(fault) = plain.policy.validation_error() {
+        return Err(fault.to_string());
     }
     let hosts = plain.upstreams.iter().map(|url| parse_host(url)).collect::<Result<_, _>>()?;
     let upstream = UpstreamConfig { hosts, ..UpstreamConfig::new("upstream") };
@@ -68,7 +68,7 @@ pub fn from_flags(plain: &FlagConfig) -> Result<Config, String> {
 
 fn parse_host(url: &str) -> Result<super::HostConfig, String> {
     let shown = if url.contains('@') { "the URL".to_owned() } else { format!("'{url}'") };
-    let host = upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("{shown} {what}; {remedy}"))?;
+    let host = upstream::host(url, Path::new("")).map_err(|fault| format!("{shown} {fault}"))?;
     if host.service_name().is_some() {
         return Err(format!("{shown} has SRV records to be resolved; write a configuration with resolve = \"ttl\""));
     }

@@ -12,6 +12,7 @@ use super::read::{DocumentNode, DocumentTable, NamedNode};
 use super::upstream_names::{check_names, resolve, resolver, service_host};
 use super::{HostConfig, UpstreamConfig, file, health, protection};
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_net::client::{Http2Limits, Protocol, ProxyVersion};
 use weir_net::target::Target;
 use weir_net::tls::{Tls, TlsError, TlsOptions};
@@ -208,7 +209,7 @@ fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
 fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostConfig> {
     match host(text, node.folder()) {
         Ok(host) => Some(HostConfig { weight, ..host }),
-        Err((what, remedy)) => {
+        Err(Fault { what, remedy }) => {
             // A password must not be printed.
             let shown = if text.contains('@') { "the URL".to_owned() } else { node.display() };
             node.error(format!("{shown} {what}"), remedy);
@@ -220,29 +221,29 @@ fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostCo
 /// Parses `http://host:port`, `https://host:port` or `unix:/path`.
 ///
 /// # Errors
-/// The error, as a text to follow the URL, and its remedy.
-pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, String)> {
+/// The fault, a text to follow the URL.
+pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, Fault> {
     const HOST_REMEDY: &str = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() || path.contains('\0') {
-            return Err(("has no path of a socket".into(), HOST_REMEDY.into()));
+            return Err(Fault::new("has no path of a socket", HOST_REMEDY));
         }
         return Ok(HostConfig { url: "http://localhost".into(), socket: Some(folder.join(path)), weight: 1 });
     }
     let UrlText { scheme, authority, after_authority: path, .. } = UrlText::of(text);
     let target = Target::parse(text).ok().zip(scheme);
-    let (target, scheme) = target.ok_or_else(|| ("is not a URL".to_owned(), HOST_REMEDY.to_owned()))?;
+    let (target, scheme) = target.ok_or_else(|| Fault::new("is not a URL", HOST_REMEDY))?;
     if target.userinfo.is_some() {
         let remedy = "leave them out, and set the header authorization in a route's rewrite.set";
-        return Err(("has a user or a password".into(), remedy.into()));
+        return Err(Fault::new("has a user or a password", remedy));
     }
     if !matches!(path, "" | "/") {
         let remedy = "leave it out, and write a route's rewrite.path";
-        return Err((format!("has a path ({path:?})"), remedy.into()));
+        return Err(Fault::new(format!("has a path ({path:?})"), remedy));
     }
     service_host(&target.host, authority)?;
     if !target.host.starts_with('_') && ServerName::try_from(target.host.as_str()).is_err() {
-        return Err(("has an invalid host".into(), HOST_REMEDY.into()));
+        return Err(Fault::new("has an invalid host", HOST_REMEDY));
     }
     let scheme = scheme.to_ascii_lowercase();
     // As it is written, since it is a name in metrics and logs.

@@ -8,6 +8,7 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{HostConfig, ResolveInterval, UpstreamConfig, units};
 use crate::dns::{DNS_PORT, DnsName};
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_net::target::Target;
 use weir_request::url::UrlError;
 
@@ -34,7 +35,7 @@ pub(super) fn resolve(table: &DocumentTable<'_>) -> Option<ResolveInterval> {
 pub(super) fn resolver(table: &DocumentTable<'_>) -> Vec<SocketAddr> {
     let Some(node) = table.get("resolver") else { return Vec::new() };
     if table.get("resolve").is_none() {
-        node.error("nothing is resolved without resolve", r#"write resolve = "ttl", or leave it out"#);
+        node.error("it has no effect without resolve", r#"write resolve = "ttl", or leave it out"#);
     }
     let Some(list) = node.list() else { return Vec::new() };
     if list.is_empty() {
@@ -80,18 +81,18 @@ pub(super) fn check_names(table: &DocumentTable<'_>, read: &UpstreamConfig) {
 /// Checks a host whose name begins with `_`, which is one of SRV records (RFC 2782).
 ///
 /// # Errors
-/// The error, as a text to follow the URL, and its remedy.
-pub(super) fn service_host(host: &str, authority: &str) -> Result<(), (String, String)> {
+/// The fault, a text to follow the URL.
+pub(super) fn service_host(host: &str, authority: &str) -> Result<(), Fault> {
     if !host.starts_with('_') {
         return Ok(());
     }
     let is_valid = domain_of_service(host).is_some_and(|domain| ServerName::try_from(domain).is_ok());
     if !is_valid || DnsName::new(host).is_none() {
         let remedy = r#"write it as "http://_SERVICE._PROTOCOL.DOMAIN", e.g. "http://_http._tcp.api.example""#;
-        return Err(("has an invalid name of SRV records".into(), remedy.into()));
+        return Err(Fault::new("has an invalid name of SRV records", remedy));
     }
     if authority.len() != host.len() {
-        return Err(("has a port, and SRV records have their own".into(), "leave it out".into()));
+        return Err(Fault::new("has a port, and SRV records have their own", "leave it out"));
     }
     Ok(())
 }

@@ -238,7 +238,7 @@ async fn ask_all(client: &DnsClient, names: Vec<DnsName>) -> Vec<(DnsName, Famil
     }
     // A name without an outcome would be asked for without end.
     for name in names.into_iter().filter(|name| !all.iter().any(|(known, _)| known == name)).collect::<Vec<_>>() {
-        let failed = || Err(LookupError::Failed("its question was given up".to_owned()));
+        let failed = || Err(LookupError::Failed("the lookup was abandoned".to_owned()));
         all.push((name, [(RecordKind::A, failed()), (RecordKind::Aaaa, failed())]));
     }
     all

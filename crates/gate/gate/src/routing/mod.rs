@@ -86,7 +86,7 @@ impl Routes {
         for (index, route) in routes.iter().enumerate() {
             let RouteConfig { path, methods, hosts, conditions, .. } = route;
             let invalid = |what: String| format!("route {path}: {what}");
-            let names = path_captures(path).map_err(|(what, _)| invalid(what))?;
+            let names = path_captures(path).map_err(|fault| invalid(fault.what))?;
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
             let entry =
                 || RouteEntry { index, methods: methods.clone(), conditions: conditions.clone(), names: names.clone() };

@@ -56,7 +56,7 @@ impl<T: Default> PathTree<T> {
     /// The path is invalid.
     pub(super) fn entry(&mut self, path: &str) -> Result<&mut T, String> {
         let mut node = &mut self.root;
-        for segment in path_segments(path).map_err(|(what, _)| what)? {
+        for segment in path_segments(path).map_err(|fault| fault.what)? {
             node = match segment {
                 PathSegment::Fixed(text) => node.fixed.entry(text.into()).or_default(),
                 PathSegment::Capture(_) => node.capture.get_or_insert_default().as_mut(),

@@ -13,33 +13,60 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 const ASCII_PER_TOKEN: u64 = 4;
 /// Tokens of an image, a sound or a file within the body: between OpenAI's 85 and 1,105.
 const TOKENS_OF_DATA: u64 = 800;
-/// Length from which a text without a space is data.
+/// Length from which a text of the characters of Base64 is data.
 const MIN_DATA_BYTES: usize = 1024;
+/// Maximum length of what may come before it, as `data:image/png;base64,`.
+const MAX_PREFIX_BYTES: usize = 128;
+const PREFIX_END: &[u8] = b"base64,";
 /// Fields with the maximum length of the output, of the APIs of OpenAI and Anthropic.
 const OUTPUT_FIELDS: [&str; 3] = ["max_completion_tokens", "max_tokens", "max_output_tokens"];
 
-/// Tokens that a request asks for: text, and the maximum output times the number of choices; at least 1. A body that is
-/// not JSON counts as text.
-pub(crate) fn estimated_tokens(body: &[u8]) -> u64 {
-    match serde_json::from_slice::<AskedTokens>(body) {
-        Ok(of) => of.text.saturating_add(of.output.saturating_mul(of.choices)).max(1),
-        Err(_) => tokens_of_length(body.len() as u64),
-    }
+/// Estimate of a request's tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenEstimate {
+    /// Tokens of its text.
+    pub(crate) text: u64,
+    /// The same, and of the output that it allows; at least 1.
+    pub(crate) total: u64,
 }
 
-/// Tokens of a body of which only the length is known; at least 1.
-pub(crate) fn tokens_of_length(bytes: u64) -> u64 {
-    bytes.div_ceil(ASCII_PER_TOKEN).max(1)
+impl TokenEstimate {
+    /// Text, and the maximum output times the number of choices. A body that is not JSON counts as text.
+    pub(crate) fn of_body(body: &[u8]) -> Self {
+        match serde_json::from_slice::<AskedTokens>(body) {
+            Ok(of) => {
+                let total = of.text.saturating_add(of.output.saturating_mul(of.choices));
+                Self { text: of.text, total: total.max(1) }
+            }
+            Err(_) => Self::of_length(body.len() as u64),
+        }
+    }
+
+    /// Of a body of which only the length is known.
+    pub(crate) fn of_length(bytes: u64) -> Self {
+        let text = bytes.div_ceil(ASCII_PER_TOKEN);
+        Self { text, total: text.max(1) }
+    }
 }
 
 /// Tokens of a text.
 fn text_tokens(text: &str) -> u64 {
-    if text.len() >= MIN_DATA_BYTES && !text.bytes().take(MIN_DATA_BYTES).any(|byte| byte == b' ') && text.is_ascii() {
+    if is_data(text.as_bytes()) {
         return TOKENS_OF_DATA;
     }
     let ascii = text.bytes().filter(u8::is_ascii).count() as u64;
     let others = text.chars().filter(|char| !char.is_ascii()).count() as u64;
     ascii.div_ceil(ASCII_PER_TOKEN) + others
+}
+
+/// Whether a text is an image, a sound or a file. Code and JSON may have no space either.
+fn is_data(text: &[u8]) -> bool {
+    if text.len() < MIN_DATA_BYTES {
+        return false;
+    }
+    let prefix = text[..MAX_PREFIX_BYTES].windows(PREFIX_END.len()).position(|part| part == PREFIX_END);
+    let data = &text[prefix.map_or(0, |at| at + PREFIX_END.len())..];
+    data.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte))
 }
 
 struct AskedTokens {
@@ -78,12 +105,14 @@ impl<'de> Visitor<'de> for RequestVisitor {
     }
 }
 
-/// A whole number; none for any other value.
+/// A number, rounded down and at least 0; none for any other value.
 struct WholeNumber(Option<u64>);
 
 impl<'de> Deserialize<'de> for WholeNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(serde_json::Value::deserialize(deserializer)?.as_u64()))
+        let value = serde_json::Value::deserialize(deserializer)?;
+        // Services also take 100.0; a cast saturates.
+        Ok(Self(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64))))
     }
 }
 
@@ -153,6 +182,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    fn estimated_tokens(body: &[u8]) -> u64 {
+        TokenEstimate::of_body(body).total
+    }
+
     #[test]
     fn requests_of_the_apis_count_their_text_and_their_output() {
         let prompt = "one two three four five six seven eight nine ten"; // 48 characters
@@ -166,6 +199,8 @@ mod tests {
             (json!({"messages": []}), 1),
             (json!({"max_tokens": -5, "n": "many"}), 1),
             (json!({"max_tokens": u64::MAX, "n": 9}), u64::MAX),
+            (json!({"max_tokens": 1e30}), u64::MAX),
+            (json!({"max_tokens": 40.0, "n": 2.5}), 80),
         ] {
             assert_eq!(estimated_tokens(body.to_string().as_bytes()), expected, "{body}");
         }
@@ -176,6 +211,15 @@ mod tests {
         let image = format!("data:image/png;base64,{}", "A".repeat(1_000_000));
         let body = json!({"messages": [{"content": [{"image_url": {"url": image}}, {"text": "what is it?"}]}]});
         assert_eq!(estimated_tokens(body.to_string().as_bytes()), TOKENS_OF_DATA + 3);
+    }
+
+    #[test]
+    fn text_is_no_image_however_it_begins() {
+        for text in ["x".repeat(2000) + &" word".repeat(400), "{\"a\":1}".repeat(500), "a_b".repeat(2000)] {
+            let body = json!({"prompt": text}).to_string();
+            assert_eq!(TokenEstimate::of_body(body.as_bytes()).text, (text.len() as u64).div_ceil(4));
+        }
+        assert_eq!(text_tokens(&"AAAA".repeat(255)), 255, "short enough for a name");
     }
 
     #[test]

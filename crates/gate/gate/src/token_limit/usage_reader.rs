@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 const KEY: &[u8] = b"\"usage\"";
 /// Maximum length of an object that is read; those of the APIs have some hundred bytes.
 const MAX_OBJECT_BYTES: usize = 4096;
+/// Maximum number of tokens that is believed: ten times the longest context of a model. A larger one would lock out its
+/// caller for longer than anybody waits.
+const MAX_TOKENS: u64 = 100_000_000;
 
 /// Tokens of a response so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +54,10 @@ impl UsageReader {
     /// Tokens of input and output, if the response has said so.
     pub(crate) fn total(&self) -> Option<u64> {
         let ReportedUsage { input, output, total } = self.usage;
-        let sum = input.is_some() || output.is_some();
-        total.or_else(|| sum.then(|| input.unwrap_or_default().saturating_add(output.unwrap_or_default())))
+        let has_parts = input.is_some() || output.is_some();
+        let sum = has_parts.then(|| input.unwrap_or_default() + output.unwrap_or_default());
+        // The larger one: arguments of a tool are objects of the model, and may have a total of their own.
+        total.max(sum)
     }
 
     /// Reads on.
@@ -125,11 +130,11 @@ impl ObjectText {
 impl ReportedUsage {
     /// Adds what an object says. Later objects of a stream have larger counts, or other ones.
     fn add(&mut self, fields: &Map<String, Value>) {
-        let number = |key: &str| fields.get(key).and_then(Value::as_u64);
+        let number = |key: &str| fields.get(key).and_then(Value::as_u64).filter(|tokens| *tokens <= MAX_TOKENS);
         let input = number("prompt_tokens").or_else(|| {
             // Anthropic does not count what is written to a cache as input.
             let written = number("cache_creation_input_tokens").unwrap_or_default();
-            number("input_tokens").map(|input| input.saturating_add(written))
+            number("input_tokens").map(|input| input + written)
         });
         self.input = self.input.max(input);
         self.output = self.output.max(number("completion_tokens").or_else(|| number("output_tokens")));
@@ -181,6 +186,31 @@ mod tests {
         assert_eq!(total(&[long.as_bytes()]), None);
         let after = format!("{long},\"usage\":{{\"total_tokens\":6}}");
         assert_eq!(total(&[after.as_bytes()]), Some(6));
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_none() {
+        for (usage, expected) in [
+            (r#"{"total_tokens":18446744073709551615}"#, None),
+            (r#"{"total_tokens":18446744073709551616}"#, None),
+            (r#"{"total_tokens":1e400}"#, None),
+            (r#"{"total_tokens":100000001,"prompt_tokens":3}"#, Some(3)),
+            (r#"{"total_tokens":100000000}"#, Some(100_000_000)),
+            (r#"{"total_tokens":-7,"prompt_tokens":-1,"completion_tokens":4}"#, Some(4)),
+            (r#"{"total_tokens":21.5,"prompt_tokens":"9"}"#, None),
+            (r#"{"total_tokens":[1],"completion_tokens":{"total_tokens":2}}"#, None),
+            (r#"{"total_tokens":1,"prompt_tokens":20,"completion_tokens":30}"#, Some(50)),
+            ("{}", None),
+        ] {
+            assert_eq!(total(&[format!("{{\"usage\":{usage}}}").as_bytes()]), expected, "{usage}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_a_tool_do_not_lower_what_was_used() {
+        let body = json!({"content": [{"type": "tool_use", "input": {"usage": {"total_tokens": 1, "input_tokens": 0}}}],
+            "usage": {"input_tokens": 20, "output_tokens": 30}});
+        assert_eq!(total(&[body.to_string().as_bytes()]), Some(50));
     }
 
     /// A body with the key at some places, and any text beside it.

@@ -69,10 +69,7 @@ fn the_caller_that_holds_the_slots_is_shed() {
         shed.is_some()
     });
     let shed = shed.unwrap();
-    assert_eq!(
-        (shed.status, shed.text()),
-        (503, "overload: calls like this one take the time of all others (culprit)\n")
-    );
+    assert_eq!((shed.status, shed.text()), (503, "overload: calls like this one crowd out all others (culprit)\n"));
     assert!(shed.header("retry-after").is_some());
     assert_eq!(gate.metric(CULPRITS), 1.0);
     assert!((1.0..=3.0).contains(&gate.metric("weir_gate_culprit_slots{upstream=\"backend\"}")));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use super::started::{Started, started};
-use weir_testing::{Answer, Reply, Server, until};
+use weir_testing::{Answer, Frames, Gate, Raw, Reply, Server, until};
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
@@ -22,14 +22,40 @@ fn ask(gate: &Started, key: &str, max_tokens: u64) -> Answer {
 }
 
 fn send(gate: &Started, key: &str, body: &str) -> Answer {
+    asked(gate, key, body).answer()
+}
+
+/// A connection on which a request was sent.
+fn asked(gate: &Started, key: &str, body: &str) -> Raw {
     let mut client = gate.connect();
     client.send(format!(
         "POST /v1/chat/completions HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer {key}\r\nAccept-Encoding: gzip\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ));
+    client
+}
+
+/// A request of 12 tokens of text whose body is of unknown length.
+fn chunked(gate: &Started, key: &str, rest: &str) -> Answer {
+    let mut client = gate.connect();
+    client.send(format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer {key}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ));
+    for part in ["{\"prompt\":\"", &"four".repeat(12), "\"", rest, "}"].into_iter().filter(|part| !part.is_empty()) {
+        client.send(format!("{:x}\r\n{part}\r\n", part.len()));
+    }
+    client.send("0\r\n\r\n");
     client.answer()
 }
+
+/// A reply of these events, which goes on once the gate is open.
+fn stream_of(events: &str, then: &Gate) -> Reply {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    Reply::raw(format!("{head}{:x}\r\n{events}\r\n", events.len())).wait_for(then).send("0\r\n\r\n")
+}
+
+const PROMPT: &str = "{\"prompt\":\"four four four four four four four four four fou\"}";
 
 fn left(answer: &Answer) -> u64 {
     assert_eq!(answer.header("x-ratelimit-limit-tokens"), Some("1000"), "{:?}", answer.headers);
@@ -112,4 +138,151 @@ fn errors_cost_a_token_and_responses_without_usage_their_estimate() {
     assert_eq!(left(&send(&gate, "text", &"x".repeat(400))), 900, "no JSON: by its length");
     // Longer than the buffer: by its length, and streamed.
     assert_eq!(send(&gate, "long", &"x".repeat(100_000)).status, 429);
+}
+
+#[test]
+fn a_call_that_asks_for_more_than_a_bucket_holds_is_one_clear_error() {
+    let server = Server::start(|_| json_of(30));
+    let gate = gate(&server);
+    for max_tokens in [989, u64::MAX] {
+        let answer = ask(&gate, "a", max_tokens);
+        assert_eq!((answer.status, left(&answer), answer.header("retry-after")), (429, 1000, None));
+        // SDKs retry a 429 without it.
+        assert_eq!(answer.header("x-should-retry"), Some("false"));
+        let asked = max_tokens.saturating_add(12);
+        assert_eq!(
+            answer.text(),
+            format!(
+                "the call asks for {asked} tokens, its text and max_tokens; its caller's rate limit allows 1000 at once \
+                 (rate_limited)\n"
+            )
+        );
+    }
+    // Nothing was taken.
+    assert_eq!(left(&ask(&gate, "a", 988)), 970);
+    assert_eq!(ask(&gate, "a", 970).header("x-should-retry"), None);
+    assert_eq!(server.requests(), 1);
+}
+
+#[test]
+fn numbers_that_cannot_be_leave_the_estimate() {
+    let usages = [
+        ("{\"total_tokens\":18446744073709551615}", 488),
+        ("{\"prompt_tokens\":18446744073709551615,\"completion_tokens\":18446744073709551615}", 488),
+        ("{\"total_tokens\":1e300}", 488),
+        ("{\"total_tokens\":-30}", 488),
+        ("{\"total_tokens\":30.5}", 488),
+        ("{\"total_tokens\":\"30\"}", 488),
+        ("[30]", 488),
+        ("{\"total_tokens\":-1,\"prompt_tokens\":20,\"completion_tokens\":10}", 970),
+        // Of a tool's arguments, which the model wrote.
+        ("{\"input_tokens\":20,\"output_tokens\":10},\"input\":{\"usage\":{\"total_tokens\":1}}", 970),
+    ];
+    let server = Server::start(move |seen| {
+        let key = seen.header("authorization").unwrap().trim_start_matches("Bearer ");
+        Reply::ok(&format!("{{\"usage\":{}}}", usages[key.parse::<usize>().unwrap()].0))
+    });
+    let gate = gate(&server);
+    for (key, (usage, expected)) in usages.iter().enumerate() {
+        let answer = ask(&gate, &key.to_string(), 500);
+        assert_eq!((answer.status, left(&answer)), (200, *expected), "{usage}");
+    }
+}
+
+#[test]
+fn a_compressed_response_costs_the_estimate() {
+    // {"choices": [], "usage": {"total_tokens": 30}}, by an upstream that compresses unasked.
+    const GZIPPED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x4a\xce\xc8\xcf\x4c\x4e\x2d\x56\xb2\
+        \x52\x88\x8e\xd5\x51\x50\x2a\x2d\x4e\x4c\x4f\x05\x72\xaa\x95\x4a\xf2\x4b\x12\x73\xe2\x4b\xf2\xb3\x53\xf3\
+        \x40\xb2\xc6\x06\xb5\xb5\x00\x83\x43\xb9\xbd\x2e\x00\x00\x00";
+    let server = Server::start(|_| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", GZIPPED.len());
+        Reply::raw(head).send(GZIPPED)
+    });
+    let gate = gate(&server);
+    let answer = ask(&gate, "a", 500);
+    assert_eq!((answer.status, answer.body.as_slice(), left(&answer)), (200, GZIPPED, 488));
+}
+
+#[test]
+fn bodies_of_unknown_length_are_estimated_as_others() {
+    let server = Server::start(|_| Reply::ok("{}"));
+    let gate = gate(&server);
+    let answer = chunked(&gate, "a", ",\"max_tokens\":500");
+    assert_eq!((answer.status, left(&answer)), (200, 488));
+    // Longer than the buffer: as long as that at least.
+    let sent = server.requests();
+    assert_eq!(chunked(&gate, "b", &" ".repeat(70_000)).status, 429);
+    assert_eq!((server.requests(), left_now(&gate, "b")), (sent, 1000));
+}
+
+#[test]
+fn calls_over_http2_are_counted() {
+    let server = Server::start(|seen| {
+        assert_eq!(seen.header("accept-encoding"), None);
+        json_of(30)
+    });
+    let gate = gate(&server);
+    let mut frames = Frames::on(gate.connect(), 1 << 20);
+    let fields = [("authorization", "Bearer a"), ("accept-encoding", "br")];
+    let stream = frames.request("POST", "/v1/chat/completions", &fields, false);
+    let body = PROMPT.replace('}', ",\"max_tokens\":500}");
+    // DATA, END_STREAM.
+    frames.send(0, 1, stream, body.as_bytes());
+    let answer = frames.next_of(0);
+    assert!(String::from_utf8_lossy(&answer.payload).contains("\"total_tokens\":30"), "{answer:?}");
+    until("the correction", PATIENCE, || left_now(&gate, "a") == 970);
+    let stream = frames.request("POST", "/v1/chat/completions", &fields, false);
+    frames.send(0, 1, stream, PROMPT.replace('}', ",\"max_tokens\":990}").into_bytes());
+    let answer = frames.next_of(0);
+    assert!(String::from_utf8_lossy(&answer.payload).starts_with("the call asks for 1002 tokens"), "{answer:?}");
+    assert_eq!(server.requests(), 1);
+}
+
+#[test]
+fn a_stream_that_its_caller_leaves_costs_no_less_than_the_estimate() {
+    let opens = Gate::default();
+    let held = opens.clone();
+    // Anthropic says the input first, and the output at the end.
+    let input = "data: {\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n".to_owned();
+    let texts = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n".repeat(40);
+    let calls = [
+        ("a", PROMPT.replace('}', ",\"max_tokens\":500}"), input, 488),
+        ("b", PROMPT.to_owned(), texts, 1000 - 12 - 40),
+    ];
+    let events = calls.clone().map(|(_, _, events, _)| events);
+    let server = Server::start(move |seen| {
+        let of_a = seen.header("authorization") == Some("Bearer a");
+        stream_of(&events[usize::from(!of_a)], &held)
+    });
+    let gate = gate(&server);
+    for (key, body, events, expected) in &calls {
+        let mut client = asked(&gate, key, body);
+        assert_eq!(client.head().status, 200);
+        client.take(events.len());
+        drop(client);
+        until("the correction", PATIENCE, || left_now(&gate, key) == *expected);
+    }
+    opens.open();
+}
+
+#[test]
+fn a_stream_that_does_not_say_what_it_used_costs_its_events() {
+    let opens = Gate::default();
+    opens.open();
+    let server = Server::start(move |_| stream_of(&"data: {}\n\n".repeat(40), &opens));
+    let gate = gate(&server);
+    assert_eq!(send(&gate, "a", PROMPT).status, 200);
+    until("the correction", PATIENCE, || left_now(&gate, "a") == 1000 - 12 - 40);
+    // Less than it may be.
+    assert_eq!(ask(&gate, "b", 500).status, 200);
+    assert_eq!(left_now(&gate, "b"), 488);
+}
+
+#[test]
+fn a_call_without_a_response_costs_a_token() {
+    let server = Server::start(|_| Reply::nothing().close());
+    let gate = gate(&server);
+    assert_eq!(ask(&gate, "a", 500).status, 502);
+    until("the correction", PATIENCE, || left_now(&gate, "a") == 999);
 }

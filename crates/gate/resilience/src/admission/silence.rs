@@ -22,6 +22,13 @@ const FORGIVEN_FRACTION: f64 = 0.3;
 /// Recent stalls kept, for the calls in flight during them. Chosen: more than fit into [`MAX_FORGIVEN`] at once.
 const MAX_STALLS: usize = 16;
 
+/// Time without completions.
+#[derive(Clone, Copy, Debug)]
+struct UpstreamStall {
+    begin: Nanos,
+    end: Nanos,
+}
+
 /// Stalls of one upstream. All times are without pauses of weir's own process ([`super::Pulse`]).
 #[derive(Clone, Debug)]
 pub(super) struct StallAllowance {
@@ -34,8 +41,8 @@ pub(super) struct StallAllowance {
     credit: f64,
     /// Excluded time so far.
     forgiven: Nanos,
-    /// Begin and end of recent stalls.
-    stalls: VecDeque<(Nanos, Nanos)>,
+    /// Recent stalls.
+    stalls: VecDeque<UpstreamStall>,
 }
 
 impl StallAllowance {
@@ -59,7 +66,7 @@ impl StallAllowance {
         if departures != self.departures && stall > Nanos::ZERO {
             self.forgiven += stall;
             self.credit -= stall.0 as f64;
-            self.stalls.push_back((now - stall, now));
+            self.stalls.push_back(UpstreamStall { begin: now - stall, end: now });
             if self.stalls.len() > MAX_STALLS {
                 self.stalls.pop_front();
             }
@@ -89,7 +96,7 @@ impl StallAllowance {
 
     /// Time since then that lies in stalls.
     pub(super) fn forgiven_since(&self, started: Nanos) -> Nanos {
-        let overlap = |(from, to): &(Nanos, Nanos)| *to - started.max(*from);
+        let overlap = |stall: &UpstreamStall| stall.end - started.max(stall.begin);
         self.stalls.iter().fold(Nanos::ZERO, |sum, stall| sum + overlap(stall))
     }
 }

@@ -29,6 +29,7 @@ use self::choice::{ChoiceContext, LimitedGroup, choose};
 use self::use_table::UseTable;
 use crate::admission::{Rejection, RejectionReason};
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 
 /// Definition of a culprit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,15 +52,15 @@ impl Default for CulpritRule {
 }
 
 impl CulpritRule {
-    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
-    pub fn fault(&self) -> Option<(String, String)> {
+    /// Fault of the first invalid field; `None` if the rule is valid.
+    pub fn fault(&self) -> Option<Fault> {
         let Self { window, min_time, min_ratio, .. } = *self;
         if window < use_table::STEP {
-            Some((format!("a window of {window} is too short"), "make it longer, e.g. 10s".into()))
+            Some(Fault::new(format!("a window of {window} is too short"), "make it longer, e.g. 10s"))
         } else if !(min_time > 0.0 && min_time <= 1.0) {
-            Some((format!("min_time {min_time} is not a fraction above 0"), "write it as e.g. 0.2".into()))
+            Some(Fault::new(format!("min_time {min_time} is not a fraction above 0"), "write it as e.g. 0.2"))
         } else if !(min_ratio >= 2.0 && min_ratio.is_finite()) {
-            Some((format!("min_ratio {min_ratio} is below 2"), "write it as e.g. 10".into()))
+            Some(Fault::new(format!("min_ratio {min_ratio} is below 2"), "write it as e.g. 10"))
         } else {
             None
         }

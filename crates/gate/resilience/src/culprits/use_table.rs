@@ -38,19 +38,28 @@ struct OriginUse {
     recent: f64,
 }
 
+/// Fractions of counts that are kept in a step.
+#[derive(Clone, Copy, Debug)]
+struct KeptFractions {
+    /// Of those over the window.
+    window: f64,
+    /// Of those of recent calls.
+    recent: f64,
+}
+
 impl OriginUse {
     fn settle(&mut self, now: Nanos) {
         self.slot_s += f64::from(self.in_flight) * (now - self.settled_at).as_secs_f64();
         self.settled_at = self.settled_at.max(now);
     }
 
-    fn fade(&mut self, now: Nanos, window_s: f64, (kept, kept_recent): (f64, f64)) {
+    fn fade(&mut self, now: Nanos, window_s: f64, kept: KeptFractions) {
         let fresh = 1.0 - (-(now - self.settled_at).as_secs_f64() / window_s).exp();
-        self.slot_s = self.slot_s * kept + f64::from(self.in_flight) * window_s * fresh;
+        self.slot_s = self.slot_s * kept.window + f64::from(self.in_flight) * window_s * fresh;
         self.settled_at = self.settled_at.max(now);
-        self.arrived *= kept;
-        self.started *= kept;
-        self.recent = self.recent * kept_recent + f64::from(self.in_flight) * (1.0 - kept_recent);
+        self.arrived *= kept.window;
+        self.started *= kept.window;
+        self.recent = self.recent * kept.recent + f64::from(self.in_flight) * (1.0 - kept.recent);
     }
 
     fn is_nothing(&self) -> bool {
@@ -116,17 +125,17 @@ impl UseTable {
             return false;
         }
         self.faded_at = now;
-        let kept = (-passed.as_secs_f64() / self.window_s).exp();
-        let both = (kept, (-passed.as_secs_f64() / RECENT.as_secs_f64()).exp());
-        self.seconds = self.seconds * kept + self.window_s * (1.0 - kept);
+        let of = |time_s: f64| (-passed.as_secs_f64() / time_s).exp();
+        let kept = KeptFractions { window: of(self.window_s), recent: of(RECENT.as_secs_f64()) };
+        self.seconds = self.seconds * kept.window + self.window_s * (1.0 - kept.window);
         for of in self.origins.values_mut().filter(|of| **of != OriginUse::default()) {
-            of.fade(now, self.window_s, both);
+            of.fade(now, self.window_s, kept);
             if of.is_nothing() {
                 *of = OriginUse::default();
             }
         }
         self.routes.retain(|_, of| {
-            of.fade(now, self.window_s, both);
+            of.fade(now, self.window_s, kept);
             !of.is_nothing()
         });
         true

@@ -20,6 +20,7 @@
 //! if names are costly to obtain.
 
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_base::set_cache::SetCache;
 
 /// Bound on the claims of each caller.
@@ -46,19 +47,19 @@ impl PriorityFairnessRule {
     /// The most entries that there can be; a pass over them takes about a millisecond.
     pub const MAX_ENTRIES: usize = 1 << 18;
 
-    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
-    pub fn fault(&self) -> Option<(String, String)> {
+    /// Fault of the first invalid field; `None` if the rule is valid.
+    pub fn fault(&self) -> Option<Fault> {
         let Self { window, slack, min_claims: floor, entries } = *self;
         if window == Nanos::ZERO {
-            Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 10s".into()))
+            Some(Fault::new(format!("a window of {window} is too short"), "make it longer, e.g. 10s"))
         } else if !(slack >= 1.0 && slack.is_finite()) {
-            let what = format!("a slack of {slack} would take from callers what is theirs");
-            Some((what, "make it 1 at least".into()))
+            let what = format!("a slack of {slack} would cut callers below their share");
+            Some(Fault::new(what, "make it 1 at least"))
         } else if !(floor >= 0.0 && floor.is_finite()) {
-            Some((format!("a floor of {floor} is not possible"), "make it 0 at least, e.g. 5".into()))
+            Some(Fault::new(format!("a floor of {floor} is not possible"), "make it 0 at least, e.g. 5"))
         } else if !(1..=Self::MAX_ENTRIES).contains(&entries) {
             let what = format!("{entries} callers cannot be remembered");
-            Some((what, format!("make it 1 at least and {} at most, e.g. 4096", Self::MAX_ENTRIES)))
+            Some(Fault::new(what, format!("make it 1 at least and {} at most, e.g. 4096", Self::MAX_ENTRIES)))
         } else {
             None
         }
@@ -339,13 +340,12 @@ mod tests {
             PriorityFairnessRule { min_claims: -1.0, ..rule },
             PriorityFairnessRule { entries: 0, ..rule },
         ];
-        let errors =
-            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let errors = faults.map(|rule| rule.fault().map(|fault| fault.to_string()).unwrap_or_default());
         assert_eq!(
             errors,
             [
-                "a window of 0ns remembers nothing; make it longer, e.g. 10s",
-                "a slack of 0.5 would take from callers what is theirs; make it 1 at least",
+                "a window of 0ns is too short; make it longer, e.g. 10s",
+                "a slack of 0.5 would cut callers below their share; make it 1 at least",
                 "a floor of -1 is not possible; make it 0 at least, e.g. 5",
                 "0 callers cannot be remembered; make it 1 at least and 262144 at most, e.g. 4096",
             ]

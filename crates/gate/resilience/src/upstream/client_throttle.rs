@@ -15,6 +15,7 @@
 //! calls that would have been accepted while the upstream rejects a few.
 
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_base::sliding_count::SlidingCount;
 
 /// Configuration of the throttle of an upstream.
@@ -38,16 +39,17 @@ impl Default for ThrottleRule {
 }
 
 impl ThrottleRule {
-    /// Problem of an invalid rule, and the remedy.
-    pub fn validation_error(&self) -> Option<(String, String)> {
+    /// Fault of an invalid rule.
+    pub fn validation_error(&self) -> Option<Fault> {
         let Self { k, window, max_fraction: most, .. } = self;
         if !(*k >= 1.0 && k.is_finite()) {
-            Some((format!("a k of {k} would drop calls that the upstream takes"), "make it 1 at least, e.g. 2".into()))
+            let what = format!("a k of {k} would drop calls that the upstream accepts");
+            Some(Fault::new(what, "make it 1 at least, e.g. 2"))
         } else if *window == Nanos::ZERO {
-            Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 30s".into()))
+            Some(Fault::new(format!("a window of {window} is too short"), "make it longer, e.g. 30s"))
         } else if !(0.0..1.0).contains(most) {
             let what = format!("with a maximum drop fraction of {most} a recovered upstream is never detected");
-            Some((what, "make it 0 at least and below 1, e.g. 0.9".into()))
+            Some(Fault::new(what, "make it 0 at least and below 1, e.g. 0.9"))
         } else {
             None
         }
@@ -271,14 +273,13 @@ mod tests {
             ThrottleRule { window: Nanos::ZERO, ..rule },
             ThrottleRule { max_fraction: 1.0, ..rule },
         ];
-        let errors = faults
-            .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let errors = faults.map(|rule| rule.validation_error().map(|fault| fault.to_string()).unwrap_or_default());
         assert_eq!(
             errors,
             [
-                "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
-                "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",
-                "a window of 0ns remembers nothing; make it longer, e.g. 30s",
+                "a k of 0.5 would drop calls that the upstream accepts; make it 1 at least, e.g. 2",
+                "a k of NaN would drop calls that the upstream accepts; make it 1 at least, e.g. 2",
+                "a window of 0ns is too short; make it longer, e.g. 30s",
                 "with a maximum drop fraction of 1 a recovered upstream is never detected; \
                  make it 0 at least and below 1, e.g. 0.9",
             ]

@@ -16,12 +16,11 @@ pub(super) struct PoolMetrics<J: PoolJob>(pub(super) Arc<PoolShared<J>>);
 impl<J: PoolJob> Collector for PoolMetrics<J> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let state = lock(&self.0.state);
-        let (queue, backlog) = state.lengths();
         let gauges = [
             ("pool_threads", "Threads of the pool", state.threads),
             ("pool_threads_busy", "Threads that run a job", state.busy),
-            ("pool_queue_length", "Jobs in the queue", queue),
-            ("pool_backlog_length", "Jobs in front of the full queue", backlog),
+            ("pool_queue_length", "Jobs in the queue", state.queued()),
+            ("pool_backlog_length", "Jobs in front of the full queue", state.backlog()),
         ];
         let counters = [
             ("pool_jobs", "Jobs completed", state.completed),

@@ -89,10 +89,14 @@ impl<J: PoolJob> State<J> {
         }
     }
 
-    /// Numbers of jobs in the queue, and in front of it.
-    pub(super) fn lengths(&self) -> (usize, usize) {
-        let queue = self.queue.len().min(self.queue_capacity);
-        (queue, self.queue.len() - queue)
+    /// Number of jobs in the queue.
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len().min(self.queue_capacity)
+    }
+
+    /// Number of jobs in front of the full queue.
+    pub(super) fn backlog(&self) -> usize {
+        self.queue.len() - self.queued()
     }
 
     /// Adds a handle; returns its index.

@@ -44,8 +44,17 @@ pub struct DeliveryScenario {
     pub latency_out: Delay,
     /// How long the service works on what it has accepted.
     pub service_time: Delay,
-    /// Stalls of the sender's machine: interval between their starts, and duration.
-    pub stalls: Option<(Nanos, Nanos)>,
+    /// Stalls of the sender's machine.
+    pub stalls: Option<RegularStalls>,
+}
+
+/// Stalls at regular intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegularStalls {
+    /// Time from the start of one to that of the next.
+    pub every: Nanos,
+    /// Duration of each.
+    pub length: Nanos,
 }
 
 /// Times of arrivals at the service, accepted and rejected.
@@ -269,7 +278,8 @@ impl DeliveryScenario {
 
     /// When the sender's machine goes on.
     fn next_awake(&self, now: Nanos) -> Nanos {
-        let Some((every, length)) = self.stalls.filter(|(every, _)| *every > Nanos::ZERO) else { return now };
+        let stalls = self.stalls.filter(|stalls| stalls.every > Nanos::ZERO);
+        let Some(RegularStalls { every, length }) = stalls else { return now };
         let begun = Nanos(now.0 - now.0 % every.0);
         if begun > Nanos::ZERO { now.max(begun + length) } else { now }
     }

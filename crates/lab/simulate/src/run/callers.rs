@@ -11,6 +11,14 @@ use weir_base::rng::SeededRng;
 use weir_resilience::admission::Priority;
 use weir_resilience::culprits::CallOrigin;
 
+/// Times until a call's deadlines.
+struct CallTimeouts {
+    /// The caller's own.
+    caller: Nanos,
+    /// That of which the gate is told.
+    gate: Nanos,
+}
+
 impl Simulation<'_> {
     pub(super) fn start_arrival(&mut self) {
         let Some(arrival) = self.next_arrival.take() else { return };
@@ -70,15 +78,14 @@ impl Simulation<'_> {
         CallOrigin { route: hash(route, 0), caller: hash(caller, 1 + u64::from(kind)) }
     }
 
-    /// Time until the caller's deadline, and until the one that the gate gets.
-    fn draw_deadlines(&self, call: &SimulatedAttempt) -> (Nanos, Nanos) {
+    fn draw_deadlines(&self, call: &SimulatedAttempt) -> CallTimeouts {
         let Some(kind) = self.scenario.callers.kinds.get(usize::from(call.kind)) else {
-            return (self.scenario.callers.deadline, self.scenario.callers.deadline);
+            let deadline = self.scenario.callers.deadline;
+            return CallTimeouts { caller: deadline, gate: deadline };
         };
-        let (shortest, longest) = kind.deadline_range;
-        let fraction = self.kind_rng.unit_at(2 * call.number + 1);
-        let timeout = shortest + Nanos(((longest - shortest).0 as f64 * fraction) as u64);
-        (timeout, if kind.deadline_signal == DeadlineSignal::Sent { timeout } else { Nanos::NEVER })
+        let caller = kind.deadline_range.at(self.kind_rng.unit_at(2 * call.number + 1));
+        let is_sent = kind.deadline_signal == DeadlineSignal::Sent;
+        CallTimeouts { caller, gate: if is_sent { caller } else { Nanos::NEVER } }
     }
 
     fn draw_priority(&self, number: u64) -> Priority {
@@ -96,7 +103,7 @@ impl Simulation<'_> {
     /// Sends an attempt to a random gate.
     pub(super) fn start_attempt(&mut self, id: AttemptId) {
         let call = *self.attempts.get(id);
-        let (timeout, gate_timeout) = self.draw_deadlines(&call);
+        let CallTimeouts { caller: timeout, gate: gate_timeout } = self.draw_deadlines(&call);
         let draw = self.gate_rng.unit_at(call.rng_index()) * self.gates.len() as f64;
         let call = self.attempts.get(id);
         // A draw is in (0, n]: the integer part selects the gate, the remainder spreads the calls.

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::{Kind, Simulation};
 use crate::call::{GateState, SimulatedAttempt};
 use crate::gate::{AttemptId, SimulatedOutcome};
+use crate::stalls::HostStall;
 use crate::world::StallTarget;
 use weir_base::Nanos;
 
@@ -32,7 +33,7 @@ impl Simulation<'_> {
             if stalls.next_start() > self.now {
                 continue;
             }
-            let (from, to) = stalls.next_stall();
+            let HostStall { from, to } = stalls.next_stall();
             match stalls.target() {
                 StallTarget::Gates => self.gates_free_at = self.gates_free_at.max(to),
                 StallTarget::Upstream => {

@@ -59,10 +59,9 @@ impl Simulation<'_> {
         while let Some(id) = self.replicas[index].start_next() {
             let kind = self.attempts.get(id).kind;
             let work = self.work_of(kind);
-            let (from, until) = work.heavy_during;
             let call = self.attempts.get(id);
             call.replica_state = ReplicaState::InService;
-            let factor = if (from..until).contains(&call.start) { work.factor } else { 1.0 };
+            let factor = if (work.heavy_from..work.heavy_until).contains(&call.start) { work.factor } else { 1.0 };
             let service = self.scenario.upstream.service.at(&self.service_rng, call.rng_index());
             // During a stall no service starts.
             let stalled = self.upstream_stalled_until - self.now;

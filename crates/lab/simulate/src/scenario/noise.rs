@@ -2,7 +2,7 @@
 
 use super::default_deadline;
 use crate::world::{
-    CallerKind, ChangeEffect, DeadlineSignal, KindWork, Scenario, ScenarioPhase, StallModel, StallTarget,
+    CallerKind, ChangeEffect, DeadlineSignal, KindWork, Scenario, ScenarioPhase, StallModel, StallTarget, TimeRange,
     UpstreamChange,
 };
 use weir_base::Nanos;
@@ -29,11 +29,17 @@ pub(super) fn gate_stalls(mut scenario: Scenario) -> Scenario {
         target: StallTarget::Gates,
         period: ms(200),
         regular: true,
-        length: (ms(20), ms(20)),
+        length: TimeRange::constant(ms(20)),
         from: s(8),
         to: s(13),
     };
-    let random = StallModel { regular: false, length: (ms(5), ms(50)), from: s(13), to: s(23), ..stall };
+    let random = StallModel {
+        regular: false,
+        length: TimeRange { shortest: ms(5), longest: ms(50) },
+        from: s(13),
+        to: s(23),
+        ..stall
+    };
     scenario.stalls = vec![stall, random];
     scenario
         .with_constant_load("quiet", 0.0, 8)
@@ -44,7 +50,7 @@ pub(super) fn gate_stalls(mut scenario: Scenario) -> Scenario {
 pub(super) fn upstream_stalls(mut scenario: Scenario) -> Scenario {
     let service = Delay::Uniform(DelayRange { low: ms(1), high: ms(3) });
     (scenario.upstream.slots, scenario.upstream.service, scenario.callers.deadline) = (10, service, Nanos::SECOND);
-    let length = (ms(20), ms(60));
+    let length = TimeRange { shortest: ms(20), longest: ms(60) };
     scenario.stalls = vec![StallModel {
         target: StallTarget::Upstream,
         period: ms(300),
@@ -63,11 +69,12 @@ fn with_short_deadline_callers(mut scenario: Scenario, signal: DeadlineSignal) -
     scenario.upstream.slots = 60;
     let good = CallerKind {
         weight: 1.0,
-        deadline_range: (Nanos::SECOND, Nanos::SECOND),
+        deadline_range: TimeRange::constant(Nanos::SECOND),
         deadline_signal: DeadlineSignal::Sent,
         work: KindWork::default(),
     };
-    let short = CallerKind { weight: 2.0, deadline_range: (ms(20), ms(60)), deadline_signal: signal, ..good };
+    let deadline_range = TimeRange { shortest: ms(20), longest: ms(60) };
+    let short = CallerKind { weight: 2.0, deadline_range, deadline_signal: signal, ..good };
     scenario.callers.kinds = vec![good, short];
     let load = 600.0 / scenario.upstream.per_s();
     scenario.with_constant_load("mixed", load, 70)
@@ -110,14 +117,15 @@ pub(crate) fn mixed(seed: u64) -> Scenario {
     let signal = |unit: f64| if unit < 0.5 { DeadlineSignal::Sent } else { DeadlineSignal::Absent };
     let good = CallerKind {
         weight: 0.2 + 0.8 * rng.unit(),
-        deadline_range: (Nanos::SECOND, Nanos::from_secs(2)),
+        deadline_range: TimeRange { shortest: Nanos::SECOND, longest: Nanos::from_secs(2) },
         deadline_signal: signal(rng.unit()),
         work: KindWork::default(),
     };
     scenario.callers.kinds = vec![good];
     for _ in 0..=rng.below(3) {
         let shortest = high * 1.2 * rng.unit();
-        let deadline_range = (from_ms(shortest), from_ms(shortest + high * rng.unit()));
+        let longest = from_ms(shortest + high * rng.unit());
+        let deadline_range = TimeRange { shortest: from_ms(shortest), longest };
         scenario.callers.kinds.push(CallerKind {
             weight: 3.0 * rng.unit(),
             deadline_range,

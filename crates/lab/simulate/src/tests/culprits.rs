@@ -3,7 +3,7 @@
 
 use crate::metrics::PhaseMetrics;
 use crate::scenario::{self, heavy, heavy_work};
-use crate::world::{CallerKind, KindWork, RetryModel, StallModel, StallTarget};
+use crate::world::{CallerKind, KindWork, RetryModel, StallModel, StallTarget, TimeRange};
 use crate::{Scenario, SimulatedLimiter, SimulationReport, run};
 use weir_base::Nanos;
 use weir_resilience::admission::Priority;
@@ -120,7 +120,7 @@ fn stalls_of_a_healthy_services_host_cost_no_call() {
         let mut scenario = part(0.35, 1);
         let (from, to) = (Nanos::from_secs(20), Nanos::from_secs(100));
         scenario.stalls =
-            vec![StallModel { target, period: ms(200), regular: true, length: (ms(20), ms(20)), from, to }];
+            vec![StallModel { target, period: ms(200), regular: true, length: TimeRange::constant(ms(20)), from, to }];
         let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
         assert!(with.rejected <= without.rejected, "{target:?}: {:?} {:?}", without.rejected, with.rejected);
     }
@@ -138,7 +138,7 @@ fn many_small_callers_under_overload_are_served_as_without() {
     let light = heavy(scenario::default_scenario(), heavy_work(0, 1)).callers.kinds[0];
     let deadline = Nanos::from_secs(5);
     scenario.callers.kinds = vec![CallerKind {
-        deadline_range: (deadline, deadline),
+        deadline_range: TimeRange::constant(deadline),
         work: KindWork { routes: 1, callers: 5000, ..KindWork::default() },
         ..light
     }];

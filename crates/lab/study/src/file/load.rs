@@ -199,7 +199,7 @@ fn check(
             let mut values: PlaceholderValues =
                 BUILT_IN_PLACEHOLDERS.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
             values.extend(definition.services.iter().map(|it| (format!("{}.port", it.name), "1".to_owned())));
-            values.extend(point);
+            values.extend(point.values().map(|(name, value)| (name.to_owned(), value.to_owned())));
             values.extend(definition.values.clone());
             values.extend(variant.values.clone());
             let why = match plan(load, &values, &definition.folder, words) {

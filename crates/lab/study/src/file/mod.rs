@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::definition::{CpuAllocation, DEFAULT_REPEATS, Definition, ResourceLimits, StudyTimeouts, SweepParameter};
 use super::placeholders;
-use super::point_name::point_name;
+use super::study_point::StudyPoint;
 use weir_base::Nanos;
 use weir_document::problem::{Diagnostics, one_of};
 use weir_document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
@@ -140,11 +140,11 @@ fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyn
         definition.sweep.clear();
     }
     definition.loads = of_loads.iter().filter_map(|it| load::load(it, &known, &definition, words)).collect();
-    let idle = |point: &Vec<_>| !definition.loads.iter().any(|load| load.is_driven_at(point));
+    let idle = |point: &StudyPoint| !definition.loads.iter().any(|load| load.is_driven_at(point));
     if let Some(point) = definition.points().iter().find(|point| idle(point))
         && !definition.loads.is_empty()
     {
-        root.error(format!("no load is applied at {}", point_name(point)), "add this point to the `when` of a load");
+        root.error(format!("no load is applied at {}", point.name()), "add this point to the `when` of a load");
     }
     root.check_unknown_keys();
     definition

@@ -2,7 +2,7 @@
 
 use crate::findings::{Findings, StudyMetric};
 use crate::study_plot::StudyPlot;
-use weir_report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section};
+use weir_report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section, ValueInterval};
 use weir_report::plot::{Plot, PlotPoint, XAxisKind};
 
 /// Maximum number of points of all lines over time, so that the report stays small.
@@ -68,7 +68,7 @@ fn chart(figure: &StudyPlot) -> Chart {
         let untrusted = points().enumerate().filter(|(_, point)| point.untrusted).map(|(i, _)| i);
         let line = line.doubting(untrusted);
         let has_range = points().any(|point| point.low < point.high);
-        let band = || points().map(|point| Some((point.low, point.high)));
+        let band = || points().map(|point| Some(ValueInterval { low: point.low, high: point.high }));
         chart.lines.push(if has_range { line.within(band()) } else { line });
     }
     chart
@@ -85,7 +85,7 @@ fn bars(figure: &StudyPlot) -> BarChart {
     let alone = series.iter().all(|series| series.points.len() == 1);
     let row = |category: &str, name: &str, colour: usize, point: &PlotPoint| {
         let name = if alone || category == name { name.to_owned() } else { format!("{category} \u{b7} {name}") };
-        let interval = (point.runs > 1).then_some((point.low, point.high));
+        let interval = (point.runs > 1).then_some(ValueInterval { low: point.low, high: point.high });
         BarRow { interval, hue: colour, untrusted: point.untrusted, ..BarRow::new(name, point.y) }
     };
     let mut rows = Vec::new();

@@ -1,9 +1,8 @@
 //! Steps of scenarios in the HTML report of a study.
 
 use crate::findings::{Findings, RunRange};
-use crate::point_name::point_name;
 use crate::steps::{StepSummary, summaries};
-use weir_report::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueUnit};
+use weir_report::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueInterval, ValueUnit};
 
 /// Maximum number of bars; the table has the rest.
 const MAX_BARS: usize = 40;
@@ -27,12 +26,11 @@ fn bars(findings: &Findings<'_>, all: &[StepSummary]) -> Option<Block> {
     let bar = |of: &StepSummary| {
         let range = of.p99_ms?;
         let name = format!("{} \u{b7} {}", of.name(findings), findings.variant(of.variant));
-        let interval = (range.runs > 1).then_some((range.low, range.high));
+        let interval = (range.runs > 1).then_some(ValueInterval { low: range.low, high: range.high });
         Some(BarRow { interval, hue: of.variant, untrusted: range.untrusted > 0, ..BarRow::new(name, range.median) })
     };
     let bars: Vec<BarRow> = all.iter().filter(|of| of.point == last).filter_map(bar).take(MAX_BARS).collect();
-    let at =
-        if findings.points.len() > 1 { format!(" at {}", point_name(&findings.points[last])) } else { String::new() };
+    let at = if findings.points.len() > 1 { format!(" at {}", findings.points[last].name()) } else { String::new() };
     (!bars.is_empty()).then(|| {
         Block::Bars(BarChart {
             title: format!("p99 by step{at}"),
@@ -57,7 +55,7 @@ fn table(findings: &Findings<'_>, all: &[StepSummary]) -> PageTable {
         };
         vec![
             TableCell::text(of.name(findings)),
-            TableCell::text(point_name(&findings.points[of.point])),
+            TableCell::text(findings.points[of.point].name()),
             TableCell::text(findings.variant(of.variant)),
             number(of.p50_ms, ValueUnit::Milliseconds),
             number(of.p99_ms, ValueUnit::Milliseconds),

@@ -1,7 +1,6 @@
 //! Tables of the HTML report of a study: metrics, verdicts, failures, and untrusted measurements.
 
 use crate::findings::{Findings, PairVerdict, StudyMetric};
-use crate::point_name::point_name;
 use crate::text;
 use weir_report::comparison::phrases::{change, finding, interval};
 use weir_report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};
@@ -34,7 +33,7 @@ fn untrusted(findings: &Findings<'_>) -> Section {
             let warnings = TableCell::Toned(Tone::Doubt, cell.warnings.join(" "));
             vec![
                 TableCell::text(&cell.variant),
-                TableCell::text(point_name(&cell.point)),
+                TableCell::text(cell.point.name()),
                 TableCell::count(cell.repeat),
                 warnings,
             ]
@@ -64,7 +63,7 @@ fn verdicts(findings: &Findings<'_>, title: &str, measures: &[usize], folded: bo
             TableCell::text(findings.variant(it.other)),
             TableCell::text(findings.variant(it.base)),
             TableCell::unbroken(&findings.metrics[it.metric].name()),
-            TableCell::text(point_name(&findings.points[it.point])),
+            TableCell::text(findings.points[it.point].name()),
             TableCell::unbroken(&change(metric, verdict.effect)),
             TableCell::unbroken(&interval(metric, verdict.interval)),
             TableCell::Toned(Tone::of(verdict.finding), finding(verdict)),
@@ -84,7 +83,7 @@ fn figures(findings: &Findings<'_>, measure: usize, folded: bool) -> PageTable {
             let Some(spread) = findings.run_range(measure, variant, at) else { continue };
             let number = |value: f64| TableCell::Number(value, ValueUnit::of(&of.metric));
             let [median, low, high] = [spread.median, spread.low, spread.high].map(number);
-            let names = [TableCell::text(point_name(point)), TableCell::text(findings.variant(variant))];
+            let names = [TableCell::text(point.name()), TableCell::text(findings.variant(variant))];
             let runs = TableCell::count(spread.runs as u64);
             table.rows.push(names.into_iter().chain([median, low, high, runs, trust_cell(spread.untrusted)]).collect());
         }
@@ -119,7 +118,7 @@ fn measurements(findings: &Findings<'_>) -> PageTable {
         let ready = cell.ready_s.map_or(TableCell::Empty, |s| TableCell::Number(s, ValueUnit::Seconds));
         let mut row = vec![
             TableCell::text(&cell.variant),
-            TableCell::text(point_name(&cell.point)),
+            TableCell::text(cell.point.name()),
             TableCell::count(cell.repeat),
             trust,
         ];

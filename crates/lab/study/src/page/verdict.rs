@@ -1,6 +1,6 @@
 //! Verdict at the top of the HTML report of a study.
 
-use crate::findings::{Findings, PairVerdict, StudyMetric};
+use crate::findings::{Findings, PairVerdict, StudyMetric, VariantPair};
 use crate::text;
 use weir_measure::compare::Finding;
 use weir_report::page::{PageVerdict, Tone, VerdictPoint};
@@ -48,15 +48,15 @@ fn headline(findings: &Findings<'_>) -> (Tone, String) {
     let main: Vec<&PairVerdict> =
         findings.verdicts.iter().filter(|it| findings.metrics[it.metric].is_primary).collect();
     let pairs = findings.pairs();
-    let counts = |pair: (usize, usize)| {
-        let of_pair = main.iter().filter(|it| (it.base, it.other) == pair);
+    let counts = |pair: VariantPair| {
+        let of_pair = main.iter().filter(|it| it.pair() == pair);
         of_pair.fold(FindingCounts::default(), |counts, it| counts.count(it.verdict.finding))
     };
     match pairs[..] {
         [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
         [pair] => {
             let noun = if main.len() > findings.points.len() { "verdicts" } else { "points" };
-            pair_headline(findings.variant(pair.0), findings.variant(pair.1), counts(pair), noun)
+            pair_headline(findings.variant(pair.base), findings.variant(pair.other), counts(pair), noun)
         }
         _ => {
             let all = pairs.iter().fold(FindingCounts::default(), |all, pair| all.merge(counts(*pair)));
@@ -95,18 +95,18 @@ fn overall_headline(all: FindingCounts) -> (Tone, String) {
 }
 
 /// Variant that is better than each other one at every point, if there is one.
-fn best(pairs: &[(usize, usize)], counts: &dyn Fn((usize, usize)) -> FindingCounts) -> Option<usize> {
-    let mut variants: Vec<usize> = pairs.iter().flat_map(|(base, other)| [*base, *other]).collect();
+fn best(pairs: &[VariantPair], counts: &dyn Fn(VariantPair) -> FindingCounts) -> Option<usize> {
+    let mut variants: Vec<usize> = pairs.iter().flat_map(|pair| [pair.base, pair.other]).collect();
     variants.sort_unstable();
     variants.dedup();
     // Many variants are compared with the first only; then no other one can be shown to be the best.
-    let wins = |variant: usize, pair: &(usize, usize)| {
+    let wins = |variant: usize, pair: &VariantPair| {
         let of = counts(*pair);
-        let won = if pair.1 == variant { of.better } else { of.worse };
+        let won = if pair.other == variant { of.better } else { of.worse };
         won > 0 && won == of.total()
     };
     let is_best = |variant: &usize| {
-        let own: Vec<_> = pairs.iter().filter(|(base, other)| base == variant || other == variant).collect();
+        let own: Vec<_> = pairs.iter().filter(|pair| pair.base == *variant || pair.other == *variant).collect();
         own.len() + 1 == variants.len() && own.into_iter().all(|pair| wins(*variant, pair))
     };
     variants.iter().copied().find(is_best)
@@ -158,14 +158,15 @@ mod tests {
 
     #[test]
     fn the_best_is_better_than_each_other_at_every_point() {
-        let pairs = [(0, 1), (0, 2), (1, 2)];
+        let pair = |(base, other)| VariantPair { base, other };
+        let pairs = [(0, 1), (0, 2), (1, 2)].map(pair);
         let of = |all: [[usize; 4]; 3]| {
             best(&pairs, &|pair| counts(all[pairs.iter().position(|known| *known == pair).expect("a pair")]))
         };
         assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 2, 0, 0]]), Some(1), "2 is not better than 0, and needs not be");
         assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 1, 0, 1]]), None);
         assert_eq!(of([[0, 2, 0, 0], [0, 2, 0, 0], [0, 0, 0, 2]]), Some(0));
-        let star = [(0, 1), (0, 2)];
+        let star = [(0, 1), (0, 2)].map(pair);
         assert_eq!(best(&star, &|_| counts([1, 0, 0, 0])), None, "1 was not compared with 2");
         assert_eq!(best(&star, &|_| counts([0, 1, 0, 0])), Some(0));
     }

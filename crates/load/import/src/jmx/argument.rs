@@ -98,7 +98,7 @@ pub(super) fn set(arguments: &[ArgumentPair], is_query: bool, step: &mut Importe
     }
 }
 
-/// What Java's URLEncoder escapes.
+/// Characters that Java's URLEncoder escapes.
 const JAVA_RESERVED: &AsciiSet = &percent::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*');
 
 /// Text as Java's URLEncoder encodes it.

@@ -41,7 +41,7 @@ pub(super) struct PlanWalker<'s> {
     visits: usize,
 }
 
-/// What holds for the elements of a tree.
+/// Settings that hold for the elements of a tree.
 #[derive(Clone, Copy)]
 struct PlanPlace<'s, 'a> {
     scope: &'s PlanScope<'a>,

@@ -77,7 +77,7 @@ fn write_node(node: &SourceNode<'_>, name: &str, depth: usize, out: &mut String)
             for item in items.iter().filter(|item| name != "event" || !has_no_code(item)) {
                 parts.push(made(|part| write_node(item, "", depth + 1, part)));
             }
-            write_parts(('[', ']'), &parts, depth, out);
+            write_parts('[', ']', &parts, depth, out);
         }
         SourceValue::Map(members) => {
             let is_script = members.iter().any(|(name, _)| name.get() == "exec");
@@ -99,7 +99,7 @@ fn write_node(node: &SourceNode<'_>, name: &str, depth: usize, out: &mut String)
                     write_node(value, &name, depth + 1, part);
                 }));
             }
-            write_parts(('{', '}'), &parts, depth, out);
+            write_parts('{', '}', &parts, depth, out);
         }
     }
 }
@@ -119,7 +119,7 @@ fn made(write: impl FnOnce(&mut String)) -> String {
 }
 
 /// Writes parts on one line if they fit, else one to a line.
-fn write_parts((open, close): (char, char), parts: &[String], depth: usize, out: &mut String) {
+fn write_parts(open: char, close: char, parts: &[String], depth: usize, out: &mut String) {
     let width: usize = parts.iter().map(|part| part.len() + 2).sum();
     let is_short = width + 2 * depth < LINE_WIDTH && parts.iter().all(|part| !part.contains('\n'));
     out.push(open);

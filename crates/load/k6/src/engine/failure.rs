@@ -21,12 +21,32 @@ impl ScriptFailure {
 
     /// As one line with its place.
     pub(crate) fn line(&self) -> String {
-        let message = self.message.replace('\n', " ");
+        let message = one_line(&self.message);
         match &self.place {
             Some(place) => format!("{place}: {message}"),
             None => message,
         }
     }
+
+    /// As one line with its place, or with the name of the file of the script.
+    pub(crate) fn line_in(&self, file: &str) -> String {
+        let line = self.line();
+        if self.place.is_some() || line.contains(file) { line } else { format!("{}: {line}", shown_name(file)) }
+    }
+}
+
+/// Most characters of a message: it may have the body of a response.
+const MAX_CHARACTERS: usize = 1000;
+
+/// A message on one line, without control characters, and not longer than people read.
+fn one_line(message: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = message.chars().take(MAX_CHARACTERS).map(shown).collect();
+    let left = message.chars().skip(MAX_CHARACTERS).count();
+    if left > 0 {
+        line.push_str(&format!("... ({left} characters more)"));
+    }
+    line
 }
 
 /// Result of a call as the script's failure.
@@ -54,18 +74,32 @@ pub(crate) fn of_value(value: Value<'_>) -> ScriptFailure {
         (false, true) => name,
         (false, false) => format!("{name}: {message}"),
     };
-    let place = stack.lines().find_map(place_of);
+    // A text that was read as code or JSON has no line of the script; its reader has.
+    let (of_texts, of_files): (Vec<_>, Vec<_>) =
+        stack.lines().filter_map(place_of).partition(|it| it.starts_with(TEXT));
+    let place = of_files.into_iter().chain(of_texts).next();
     ScriptFailure { message, place, stack: shown_stack(&stack) }
 }
+
+/// Name of a text that is read as code or JSON.
+const TEXT: &str = "<input>";
 
 /// Text of a value other than an error.
 fn shown(value: Value<'_>) -> String {
     let ctx = value.ctx().clone();
+    if value.is_undefined() || value.is_symbol() {
+        return format!("{} was thrown", value.type_name());
+    }
     if let Some(text) = value.as_string().and_then(|text| text.to_string().ok()) {
         return text;
     }
+    let name = value.type_name();
     let json = ctx.json_stringify(value).ok().flatten().and_then(|text| text.to_string().ok());
-    json.unwrap_or_else(|| "undefined".to_owned())
+    json.unwrap_or_else(|| {
+        // What it throws itself is of no use.
+        let _ = ctx.catch();
+        format!("{name} was thrown, whose text cannot be read")
+    })
 }
 
 /// Prefix of the names of modules that are weir's own.
@@ -140,6 +174,17 @@ mod tests {
         assert_eq!(shown_stack(stack), "/x/login.js:7:15 in login\n/x/main.js:3:1");
         assert_eq!(place_of("    at /x/y:z.js:4:2").as_deref(), Some("/x/y:z.js:4"));
         assert_eq!(place_of("    at call (native)"), None);
+    }
+
+    #[test]
+    fn a_message_is_one_line_that_people_read() {
+        let line = |message: &str| ScriptFailure::of_message(message).line();
+        assert_eq!(line("a\nb\u{1b}[31m"), "a b [31m");
+        let long = line(&"x".repeat(1_000_000));
+        assert!(long.len() < 1100 && long.ends_with("(999000 characters more)"), "{}", long.len());
+        assert_eq!(ScriptFailure::of_message("x").line_in("/a/users.js"), "/a/users.js: x");
+        let placed = ScriptFailure { place: Some("b.js:3".to_owned()), ..ScriptFailure::of_message("x") };
+        assert_eq!(placed.line_in("/a/users.js"), "b.js:3: x");
     }
 
     #[test]

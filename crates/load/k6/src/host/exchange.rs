@@ -142,7 +142,7 @@ pub(crate) struct UserExchanges {
     pub(crate) open: usize,
     /// What belongs to calls that are streams.
     pub(crate) calls: StreamCallQueue,
-    /// Whether a request has ended since the script began to wait.
+    /// Whether a request has ended since the script's last wait.
     has_news: bool,
 }
 
@@ -197,13 +197,13 @@ impl UserExchanges {
         !self.results.is_empty() || self.calls.has_message()
     }
 
-    /// Whether a request has ended since the script [began to wait](Self::begin_wait).
+    /// Whether a request has ended since the script's last wait [has ended](Self::end_wait).
     pub(crate) fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// Begins a wait for the end of a request.
-    pub(crate) fn begin_wait(&mut self) {
+    /// Ends a wait: the script looks at the results.
+    pub(crate) fn end_wait(&mut self) {
         self.has_news = false;
     }
 
@@ -212,7 +212,7 @@ impl UserExchanges {
         self.outbox.clear();
         self.results.clear();
         self.calls.clear();
-        self.open = 0;
+        (self.open, self.has_news) = (0, false);
     }
 }
 

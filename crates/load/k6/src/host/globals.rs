@@ -71,6 +71,10 @@ fn log<'js>(ctx: Ctx<'js>, level: &'static str, values: Rest<Value<'js>>) -> Res
 
 /// A value as the log shows it.
 fn shown<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
+    if let Some(symbol) = value.as_symbol() {
+        let Coerced(description) = symbol.description()?.get::<Coerced<String>>()?;
+        return Ok(format!("Symbol({description})"));
+    }
     let Some(object) = value.as_object().filter(|_| !value.is_function()) else { return text(ctx, value) };
     if value.is_error() {
         let stack: Value<'js> = object.get("stack")?;

@@ -227,13 +227,13 @@ impl ScriptSockets {
         !self.reports.is_empty()
     }
 
-    /// Whether something has happened since the script [began to wait](Self::begin_wait).
+    /// Whether something has happened since the script's last wait [has ended](Self::end_wait).
     pub(crate) fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// Begins a wait.
-    pub(crate) fn begin_wait(&mut self) {
+    /// Ends a wait: the script looks at what has happened.
+    pub(crate) fn end_wait(&mut self) {
         self.has_news = false;
     }
 

@@ -22,7 +22,7 @@ use crate::script::Script;
 use weir_machine::clock;
 
 /// Longest time that the file itself may run.
-const INIT_TIMEOUT: Nanos = Nanos(60_000_000_000);
+pub(crate) const INIT_TIMEOUT: Nanos = Nanos(60_000_000_000);
 
 /// What a user's stack is resumed with.
 #[derive(Debug)]
@@ -204,9 +204,10 @@ impl UserState {
         if self.phase.get() == Phase::Init {
             return Err(Exception::throw_type(ctx, &format!("{what} is not available in the init context")));
         }
-        self.exchanges.borrow_mut().begin_wait();
-        self.sockets.borrow_mut().begin_wait();
         let resumed = self.pauses.pause(pause);
+        // Not before the pause: what has come while others had their turn may be what the script waits for.
+        self.exchanges.borrow_mut().end_wait();
+        self.sockets.borrow_mut().end_wait();
         self.compute.begin_turn();
         match resumed {
             None => Err(Exception::throw_type(ctx, &format!("{what} is not available here"))),

@@ -16,36 +16,47 @@ function one(entry) {
 
 const hostOf = (target) => String(target?.url ?? target).split('/')[2] ?? '';
 
+// The host with the first request that waits, among those that have room.
+function nextHost(hosts, mostOfHost) {
+  let first;
+  for (const host of hosts) {
+    const isNext = host.open < mostOfHost && host.next < host.entries.length;
+    if (isNext && (first === undefined || host.entries[host.next].at < first.entries[first.next].at)) first = host;
+  }
+  return first;
+}
+
 export function batch(requests) {
+  if (typeof requests !== 'object' || requests === null) throw new TypeError('batch() takes an array or an object of requests');
   const names = Object.keys(requests);
   const { batch: most = 20, batchPerHost: mostOfHost = 6 } = (limits ??= JSON.parse(options()));
-  const waiting = names.map((name) => {
+  const hosts = new Map();
+  names.forEach((name, at) => {
     const args = one(requests[name]);
-    return { name, args, host: hostOf(args[1]) };
+    if (args.length < 2) throw new TypeError(`batch(): the request '${name}' has no URL; write a method, a URL, a body and params`);
+    const named = hostOf(args[1]);
+    if (!hosts.has(named)) hosts.set(named, { entries: [], next: 0, open: 0 });
+    const host = hosts.get(named);
+    host.entries.push({ name, at, args, host });
   });
+  const all = [...hosts.values()];
   const responses = Array.isArray(requests) ? new Array(names.length) : {};
   const open = new Map();
-  const ofHost = new Map();
-  while (waiting.length > 0 || open.size > 0) {
-    for (let at = 0; at < waiting.length && open.size < most; ) {
-      const entry = waiting[at];
-      const count = ofHost.get(entry.host) ?? 0;
-      if (count >= mostOfHost) {
-        at += 1;
-        continue;
-      }
-      waiting.splice(at, 1);
-      ofHost.set(entry.host, count + 1);
+  for (;;) {
+    for (let host; open.size < most && (host = nextHost(all, mostOfHost)) !== undefined; ) {
+      const entry = host.entries[host.next++];
+      host.open += 1;
       open.set(later(...entry.args), entry);
     }
-    awaitRequest();
-    for (const key of finished()) {
+    if (open.size === 0) return responses;
+    // Some may have ended while the script was at others.
+    const ended = finished().filter((key) => open.has(key));
+    if (ended.length === 0) awaitRequest();
+    for (const key of ended) {
       const entry = open.get(key);
-      if (entry === undefined) continue;
       open.delete(key);
-      ofHost.set(entry.host, ofHost.get(entry.host) - 1);
+      entry.host.open -= 1;
       responses[entry.name] = taken(key);
     }
   }
-  return responses;
 }

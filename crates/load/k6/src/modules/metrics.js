@@ -5,13 +5,14 @@ const ofKind = (kind) =>
   class {
     #number;
     constructor(name, isTime) {
+      if (name === undefined) throw new TypeError('a metric needs a name');
       this.#number = metric(String(name), kind, Boolean(isTime));
       this.name = String(name);
     }
     add(value, tags) {
-      const number = typeof value === 'boolean' ? Number(value) : Number(value);
-      if (Number.isNaN(number)) {
-        log('warning', `metric '${this.name}': ${String(value)} is not a number; it is left out`);
+      const number = Number(value);
+      if (!Number.isFinite(number)) {
+        log('warning', `metric '${this.name}': ${String(value)} is not a finite number; it is left out`);
         return false;
       }
       sample(this.#number, number, tags);

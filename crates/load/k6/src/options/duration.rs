@@ -6,11 +6,19 @@ use weir_base::Nanos;
 const UNITS: [(&str, f64); 8] =
     [("ms", 1e6), ("us", 1e3), ("µs", 1e3), ("ns", 1.0), ("d", 86_400e9), ("h", 3600e9), ("m", 60e9), ("s", 1e9)];
 
+/// Longest duration, as in k6.
+const MAX_NS: f64 = i64::MAX as f64;
+
+/// Duration of nanoseconds; `None` if they are too many, or none.
+pub(crate) fn of_nanos(ns: f64) -> Option<Nanos> {
+    (0.0..MAX_NS).contains(&ns).then_some(Nanos(ns as u64))
+}
+
 /// Reads a duration.
 pub(crate) fn parse(text: &str) -> Option<Nanos> {
     let mut rest = text.trim();
     if let Ok(ms) = rest.parse::<f64>() {
-        return (ms.is_finite() && ms >= 0.0).then_some(Nanos((ms * 1e6) as u64));
+        return of_nanos(ms * 1e6);
     }
     let mut sum = 0.0;
     while !rest.is_empty() {
@@ -21,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Option<Nanos> {
         sum += number * scale;
         rest = &rest[unit.len()..];
     }
-    (!text.trim().is_empty()).then_some(Nanos(sum as u64))
+    of_nanos(sum).filter(|_| !text.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -35,7 +43,7 @@ mod tests {
         {
             assert_eq!(parse(text), Some(Nanos(ms * 1_000_000)), "{text}");
         }
-        for wrong in ["", "x", "1x", "m", "1m30", "-1", "1..5s", "NaN"] {
+        for wrong in ["", "x", "1x", "m", "1m30", "-1", "1..5s", "NaN", "inf", "1e30", "99999999999h"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

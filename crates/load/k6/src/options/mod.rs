@@ -13,6 +13,7 @@ pub(crate) mod scenarios;
 pub(crate) mod thresholds;
 mod transport;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -22,11 +23,12 @@ use weir_net::tls::{PemTexts, TlsOffer};
 
 use self::reader::OptionReader;
 use self::scenarios::{ScenarioOptions, read_scenarios};
-use self::thresholds::{Threshold, read_thresholds};
+use self::thresholds::{Threshold, read_thresholds, statistic};
 use self::transport::{read_dns, read_tls};
 use crate::http_debug::HttpDebug;
 use crate::metrics::MetricPlan;
-use crate::metrics::registry::MetricFacts;
+use crate::metrics::registry::{MetricFacts, ScriptMetricKind};
+use crate::metrics::sink::Sink;
 use crate::shared_channels::check;
 
 /// Options of a script, as weir uses them.
@@ -165,10 +167,16 @@ impl K6Options {
         options.discards_bodies = reader.flag("discardResponseBodies")?;
         options.throws = reader.flag("throw")?;
         options.user_agent = reader.text("userAgent")?;
+        if options.user_agent.as_deref().is_some_and(|agent| agent.contains(char::is_control)) {
+            return Err("invalid options.userAgent; write it on one line".to_owned());
+        }
         options.no_connection_reuse = reader.flag("noConnectionReuse")?;
         options.keeps_cookies = reader.flag("noCookiesReset")?;
         options.skips_tls_verification = reader.flag("insecureSkipTLSVerify")?;
         options.hosts = reader.texts("hosts")?;
+        if let Some((host, address)) = options.hosts.iter().find(|(_, address)| !is_address(address)) {
+            return Err(format!("invalid options.hosts.{host} '{address}'; write an IP address, or one with a port"));
+        }
         options.tags = reader.texts("tags")?;
         options.batch = reader.count("batch")?.unwrap_or(20).max(1) as usize;
         options.batch_per_host = reader.count("batchPerHost")?.unwrap_or(6).max(1) as usize;
@@ -176,6 +184,10 @@ impl K6Options {
         options.setup_timeout = reader.duration("setupTimeout")?.unwrap_or(HOOK_TIMEOUT);
         options.teardown_timeout = reader.duration("teardownTimeout")?.unwrap_or(HOOK_TIMEOUT);
         if let Some(columns) = reader.list("summaryTrendStats")? {
+            if let Some(column) = columns.iter().find(|column| !is_trend_statistic(column)) {
+                let known = "avg, min, med, max, count or p(N)";
+                return Err(format!("invalid options.summaryTrendStats '{column}'; write {known}"));
+            }
             options.trend_stats = columns;
         }
         options.summary_timeout = reader.duration("handleSummaryTimeout")?.unwrap_or(SUMMARY_TIMEOUT);
@@ -248,6 +260,17 @@ fn read_tls_auth(value: &Value) -> Result<Vec<ClientCertificate>, String> {
     Ok(all)
 }
 
+/// Whether a text is an address in place of that of a host: `ip` or `ip:port`.
+fn is_address(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok() || text.parse::<IpAddr>().is_ok()
+}
+
+/// Whether a trend has a statistic of this name.
+fn is_trend_statistic(name: &str) -> bool {
+    let values = Sink::of(ScriptMetricKind::Trend);
+    statistic(name).is_some_and(|statistic| statistic.of(&values, 1.0).is_some())
+}
+
 /// A message on one line, whatever the names in it are.
 fn one_line(text: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -294,6 +317,14 @@ mod tests {
         assert!(rejected(json!({ "vuss": 1 })).contains("'vuss'"));
         assert!(rejected(json!({ "rps": -5 })).contains("options.rps -5"));
         assert!(rejected(json!({ "localIPs": "127.0.0.1" })).contains("options.localIPs is not supported"));
+        assert!(
+            rejected(json!({ "hosts": { "a.test": "b.test" } })).contains("options.hosts.a.test 'b.test'; write an IP")
+        );
+        assert!(rejected(json!({ "hosts": { "a.test": "1.2.3.4:99999" } })).contains("'1.2.3.4:99999'"));
+        assert!(read(json!({ "hosts": { "a.test": "1.2.3.4:80", "b.test": "::1", "*.c": "[::1]:8" } })).is_ok());
+        assert!(rejected(json!({ "userAgent": "a\r\nX: y" })).contains("write it on one line"));
+        assert!(rejected(json!({ "summaryTrendStats": ["avg", "p(999)"] })).contains("summaryTrendStats 'p(999)'"));
+        assert!(rejected(json!({ "summaryTrendStats": ["rate"] })).contains("'rate'; write avg, min"));
         let limited = |rate: Value| read(json!({ "rps": rate })).map(|options| options.requests_per_s);
         assert_eq!(
             (limited(json!(5)), limited(json!("2.5")), limited(json!(0))),

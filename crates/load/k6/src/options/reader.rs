@@ -87,7 +87,7 @@ impl OptionReader {
         let Some(value) = self.take(name) else { return Ok(None) };
         let read = match &value {
             Value::String(text) => duration::parse(text),
-            Value::Number(ms) => ms.as_f64().filter(|ms| *ms >= 0.0).map(|ms| Nanos((ms * 1e6) as u64)),
+            Value::Number(ms) => ms.as_f64().and_then(|ms| duration::of_nanos(ms * 1e6)),
             _ => None,
         };
         read.map(Some).ok_or_else(|| self.invalid(name, &value, "a time, e.g. '1m30s'"))

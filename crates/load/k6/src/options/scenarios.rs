@@ -31,6 +31,8 @@ const MAX_WAIT: Nanos = Nanos(30_000_000_000);
 const DEFAULT: &str = "default";
 /// Most users of all scenarios.
 const MAX_USERS: u64 = 1_000_000;
+/// Largest rate, and largest target of a stage.
+const MAX_LEVEL: f64 = 1e9;
 
 /// Reads the scenarios, or the short form of one; none without either.
 ///
@@ -135,7 +137,11 @@ fn read_scenario(name: &str, value: &Value) -> Result<ScenarioOptions, String> {
         }
         "ramping-arrival-rate" => {
             let unit = time_unit(&mut reader)?;
-            let start = reader.number("startRate")?.unwrap_or(0.0) / unit;
+            let start = reader.number("startRate")?.unwrap_or(0.0);
+            if !(0.0..=MAX_LEVEL).contains(&start) {
+                return Err(format!("invalid {place}.startRate {start}; write a number from 0 to {MAX_LEVEL}"));
+            }
+            let start = start / unit;
             let users = arrival_users(&mut reader)?;
             let stages = reader.take("stages").ok_or_else(|| format!("{place} has no stages; add them"))?;
             let stages = read_stages(start, unit, &stages, &format!("{place}.stages"))?;
@@ -193,8 +199,8 @@ fn read_stages(start: f64, unit: f64, stages: &Value, place: &str) -> Result<Vec
         let length = reader.duration("duration")?.ok_or_else(|| format!("{place}[{index}] has no duration"))?;
         let target = reader.number("target")?.ok_or_else(|| format!("{place}[{index}] has no target"))?;
         reader.finish()?;
-        if !(0.0..=1e9).contains(&target) {
-            return Err(format!("invalid {place}[{index}].target {target}; write a number from 0"));
+        if !(0.0..=MAX_LEVEL).contains(&target) {
+            return Err(format!("invalid {place}[{index}].target {target}; write a number from 0 to {MAX_LEVEL}"));
         }
         let to = target / unit;
         if length > Nanos::ZERO {
@@ -233,8 +239,10 @@ fn time_unit(reader: &mut OptionReader) -> Result<f64, String> {
 fn rate(reader: &mut OptionReader, name: &str) -> Result<Option<f64>, String> {
     let unit = time_unit(reader)?;
     match reader.number(name)? {
-        Some(rate) if rate > 0.0 => Ok(Some(rate / unit)),
-        Some(rate) => Err(format!("invalid {}.{name} {rate}; write a number above 0", reader.place())),
+        Some(rate) if rate > 0.0 && rate <= MAX_LEVEL => Ok(Some(rate / unit)),
+        Some(rate) => {
+            Err(format!("invalid {}.{name} {rate}; write a number above 0, up to {MAX_LEVEL}", reader.place()))
+        }
         None => Ok(None),
     }
 }
@@ -295,6 +303,12 @@ mod tests {
         assert!(rejected(json!({ "executor": "constant-vus", "vus": 1 })).contains("duration"));
         assert!(rejected(json!({ "executor": "constant-vus", "duration": "1s", "rate": 1 })).contains("'rate'"));
         assert!(rejected(json!({ "executor": "x" })).contains("unknown executor 'x'"));
+        let arrivals = |executor: &str, name: &str, level: f64| {
+            rejected(json!({ "executor": executor, name: level, "duration": "1s", "preAllocatedVUs": 1,
+                "stages": [{ "target": 1, "duration": "1s" }] }))
+        };
+        assert!(arrivals("constant-arrival-rate", "rate", 1e18).contains(".rate 1000000000000000000; write a number"));
+        assert!(arrivals("ramping-arrival-rate", "startRate", -5.0).contains(".startRate -5; write a number from 0"));
         assert!(rejected(json!({ "executor": "externally-controlled" })).contains("--web"));
         assert!(rejected(json!({ "executor": "ramping-vus", "stages": [{ "target": 1 }] })).contains("stages[0]"));
     }

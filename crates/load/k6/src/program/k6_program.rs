@@ -265,8 +265,9 @@ impl K6Program {
     /// Takes note of an exception that has ended an iteration.
     pub(super) fn note_exception(&self, failure: &ScriptFailure) {
         let is_first = lock(&self.notes).add_exception(&self.script.file.secrets.masked(&failure.line()));
-        if is_first {
-            let lines: Vec<&str> = failure.stack.lines().skip(1).collect();
+        let lines: Vec<&str> = failure.stack.lines().skip(1).collect();
+        // One that ends the run is its error, which is printed, too.
+        if is_first && !(self.stops_at_exceptions && lines.is_empty()) {
             let from = if lines.is_empty() { String::new() } else { format!("\n  {}", lines.join("\n  ")) };
             self.script.file.log("error", &format!("{}{from}", failure.line()));
         }

@@ -16,10 +16,13 @@ use crate::samples::HttpSample;
 
 /// Most URLs whose steps a thread keeps: those with numbers in them may be without end.
 const MAX_STEP_KEYS: usize = 10_000;
+/// Most times that a script goes on at once before others have their turn: requests that cannot be sent end at once.
+const MAX_RUNS: u32 = 8;
 
 impl K6Thread {
     /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
     pub(super) fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let mut runs = 0;
         loop {
             self.flush_sockets(call);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
@@ -49,7 +52,15 @@ impl K6Thread {
             self.flush_calls(call);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             return match user.wait {
-                UserWait::Request(_) if has_result => self.resume(call),
+                // Its wait is still to end, with what it has.
+                UserWait::Request(_) if has_result && runs == MAX_RUNS => ProgramAction::WaitUntil(call.now),
+                UserWait::Request(_) if has_result => {
+                    runs += 1;
+                    match self.run_on(call) {
+                        Some(action) => action,
+                        None => continue,
+                    }
+                }
                 UserWait::Request(Nanos::NEVER) if !has_sockets => ProgramAction::Await,
                 UserWait::Request(until) => ProgramAction::WaitUntil(until),
                 UserWait::Until(at) => {
@@ -80,7 +91,8 @@ impl K6Thread {
         }
         let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         if now >= cut {
-            return Some(self.resume(call));
+            // It is cut off, and waits for nothing.
+            return Some(self.run_on(call).unwrap_or(ProgramAction::Await));
         }
         let until = match user.wait {
             UserWait::Request(until) | UserWait::Until(until) => until,

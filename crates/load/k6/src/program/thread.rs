@@ -102,23 +102,30 @@ impl K6Thread {
         user.done += 1;
         program.script.file.iterations.active.fetch_add(1, Ordering::Relaxed);
         let pause = user.resume(Resume::Begin(facts), now);
-        self.act(pause, call)
+        self.paused(pause, call).unwrap_or_else(|| self.next_action(call))
     }
 
-    /// Continues the script of a user; one whose time is over is cut off.
-    pub(super) fn resume(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+    /// Continues the script of a user, and does what it does next.
+    fn resume(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.run_on(call).unwrap_or_else(|| self.next_action(call))
+    }
+
+    /// Continues the script of a user until it waits; one whose time is over is cut off. What follows, if it does not
+    /// wait.
+    pub(super) fn run_on(&mut self, call: &mut ProgramCall<'_>) -> Option<ProgramAction> {
         let now = call.now;
-        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let Some(user) = self.user(call.user) else { return Some(ProgramAction::End { ok: false }) };
         let is_late = user.given.is_some_and(|given| now >= given.cut);
         let pause = user.resume(if is_late { Resume::Cut } else { Resume::Woken }, now);
-        self.act(pause, call)
+        self.paused(pause, call)
     }
 
-    fn act(&mut self, pause: Option<Pause>, call: &mut ProgramCall<'_>) -> ProgramAction {
+    /// Takes note of what a script waits for. What follows, if it does not wait.
+    fn paused(&mut self, pause: Option<Pause>, call: &mut ProgramCall<'_>) -> Option<ProgramAction> {
         let Some(pause) = pause else {
-            return ProgramAction::Abort("the script of a user has ended".to_owned());
+            return Some(ProgramAction::Abort("the script of a user has ended".to_owned()));
         };
-        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let Some(user) = self.user(call.user) else { return Some(ProgramAction::End { ok: false }) };
         let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         match pause {
             // The timeouts of its requests end before the cut; sockets have none.
@@ -127,10 +134,10 @@ impl K6Thread {
             }
             Pause::Await(until) => user.wait = UserWait::Request(until.min(cut)),
             Pause::WaitUntil(at) => user.wait = UserWait::Until(at.min(cut)),
-            Pause::End(end) => return self.end(end, call),
-            Pause::Loaded => return ProgramAction::Abort("the script of a user was loaded again".to_owned()),
+            Pause::End(end) => return Some(self.end(end, call)),
+            Pause::Loaded => return Some(ProgramAction::Abort("the script of a user was loaded again".to_owned())),
         }
-        self.next_action(call)
+        None
     }
 }
 

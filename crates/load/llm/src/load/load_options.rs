@@ -31,7 +31,7 @@ pub struct LlmLoadOptions {
     pub stages: Vec<LoadStage>,
     /// Values of several loads, one after the other.
     pub sweep: Option<SweepValues>,
-    /// What a search for the highest load changes.
+    /// Load that a search for the highest one changes.
     pub capacity: Option<SearchedLoad>,
     /// Number of conversations.
     pub num_prompts: Option<u64>,

@@ -16,7 +16,7 @@ use weir_replay::load::{ArrivalBatches, LoadEnded};
 pub(super) struct TracePace {
     /// Time of the trace divided by that of the load.
     pub(super) speed: f64,
-    /// What decides when requests start.
+    /// Start rule of the requests.
     pub(super) pacing: TraceLoop,
     /// Length of the part of the trace that is replayed.
     pub(super) length: Nanos,

@@ -9,7 +9,7 @@ use super::prompt_options::PromptOptions;
 use crate::trace::TraceFormat;
 use weir_base::Nanos;
 
-/// What decides when the requests of a trace start.
+/// Start rule of a trace's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceLoop {
     /// Their recorded times.
@@ -60,7 +60,7 @@ pub struct TraceOptions {
     pub sample: Option<f64>,
     /// Tokens of a block that identifiers of a trace stand for, >= 1; by default the format's.
     pub block_tokens: Option<u64>,
-    /// What decides when requests start.
+    /// Start rule of the requests.
     pub pacing: TraceLoop,
 }
 

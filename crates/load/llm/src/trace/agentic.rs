@@ -6,7 +6,7 @@ use weir_base::Nanos;
 use super::json_number::{NameHash, TimeNumber};
 use super::mooncake::{MS_NS, blocks};
 use super::trace_line_error::{TraceLineError, parsed};
-use super::trace_record::{TraceDependency, TraceRecord, TraceStart, TurnTrigger};
+use super::trace_record::{TraceDependency, TraceRecord, TraceStart, TraceTokens, TurnTrigger};
 
 /// Name of the schema.
 pub(super) const SCHEMA: &str = "dynamo.agentic_mooncake";
@@ -71,7 +71,8 @@ pub(super) fn record(line: &str, block_tokens: u64) -> Result<TraceRecord, Trace
     });
     let after = after.collect::<Result<Box<[TraceDependency]>, TraceLineError>>()?;
     // A request without tokens is still one that others wait for: it has one of each.
-    let tokens = (line.input_length.unwrap_or(0).max(1), line.output_length.unwrap_or(0).max(1));
+    let at_least_one = |tokens: Option<u64>| tokens.unwrap_or(0).max(1);
+    let tokens = TraceTokens { input: at_least_one(line.input_length), output: at_least_one(line.output_length) };
     let record =
         TraceRecord::new(TraceStart::At(at), Some(line.play_id.0), tokens, blocks(line.hash_ids, block_tokens))?;
     Ok(TraceRecord { id: Some(line.request_id.0), after, ..record })

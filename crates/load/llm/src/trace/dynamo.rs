@@ -6,7 +6,7 @@ use weir_base::Nanos;
 use super::json_number::{NameHash, TimeNumber};
 use super::mooncake::blocks;
 use super::trace_line_error::{TraceLineError, needed, parsed};
-use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
+use super::trace_record::{TracePrompt, TraceRecord, TraceStart, TraceTokens};
 
 /// Beginning of the names of schemas that are read.
 const SCHEMA: &str = "dynamo.request.trace.";
@@ -70,6 +70,6 @@ pub(super) fn record(line: &str, block_tokens: Option<u64>) -> Result<TraceRecor
         None => (needed(request.input_tokens, "input_tokens")?, TracePrompt::own()),
     };
     let session = line.agent_context.and_then(|context| context.session_id).map(|name| name.0);
-    let record = TraceRecord::new(TraceStart::At(at), session, (input, output), prompt)?;
+    let record = TraceRecord::new(TraceStart::At(at), session, TraceTokens { input, output }, prompt)?;
     Ok(TraceRecord { took: Nanos(u64::try_from(took).unwrap_or(0)), ..record })
 }

@@ -5,7 +5,7 @@ use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::trace_line_error::{TraceLineError, needed, parsed};
-use super::trace_record::{TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
+use super::trace_record::{TraceDependency, TracePrompt, TraceRecord, TraceStart, TraceTokens, TurnTrigger};
 use crate::json_text::push_escaped;
 
 /// Tokens of a block of Mooncake's traces.
@@ -61,7 +61,7 @@ pub(super) fn record(line: &str, block_tokens: u64) -> Result<TraceRecord, Trace
         }
         None => (needed(line.input_length, "input_length")?, blocks(line.hash_ids, block_tokens)),
     };
-    let record = TraceRecord::new(start, line.session_id.map(|name| name.0), (input, output), prompt)?;
+    let record = TraceRecord::new(start, line.session_id.map(|name| name.0), TraceTokens { input, output }, prompt)?;
     Ok(TraceRecord { id: line.request_id.map(|name| name.0), after, ..record })
 }
 
@@ -115,6 +115,6 @@ pub(super) fn bailian_record(line: &str, block_tokens: u64) -> Result<TraceRecor
     let line: BailianLine = parsed(line)?;
     let at = line.timestamp.nanos(S_NS);
     let at = at.ok_or_else(|| TraceLineError::Broken("a time that is out of range".to_owned()))?;
-    let tokens = (line.input_length, line.output_length);
+    let tokens = TraceTokens { input: line.input_length, output: line.output_length };
     TraceRecord::new(TraceStart::At(at), None, tokens, blocks(line.hash_ids, block_tokens))
 }

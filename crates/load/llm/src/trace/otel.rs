@@ -8,7 +8,7 @@ use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::trace_line_error::{TraceLineError, parsed};
-use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
+use super::trace_record::{TracePrompt, TraceRecord, TraceStart, TraceTokens};
 
 /// Names of the numbers of tokens, the current ones first.
 const INPUT_TOKENS: [&str; 2] = ["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"];
@@ -95,7 +95,7 @@ impl ModelSpan<'_> {
         let conversation = self.value(&["gen_ai.conversation.id"]).and_then(|value| value.string.as_deref());
         let session = conversation.or(self.trace.as_deref()).map(|name| NameHash::of(name).0);
         let end = self.end.and_then(|end| end.nanos(1)).unwrap_or(at);
-        let record = TraceRecord::new(TraceStart::At(at), session, (input, output), TracePrompt::own())?;
+        let record = TraceRecord::new(TraceStart::At(at), session, TraceTokens { input, output }, TracePrompt::own())?;
         Ok(TraceRecord { took: Nanos(u64::try_from(end.saturating_sub(at)).unwrap_or(0)), ..record })
     }
 }

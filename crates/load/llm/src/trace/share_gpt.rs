@@ -8,7 +8,7 @@ use weir_replay::AccessTime;
 
 use super::json_number::NameHash;
 use super::trace_line_error::{TraceLineError, needed, parsed};
-use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
+use super::trace_record::{TracePrompt, TraceRecord, TraceStart, TraceTokens};
 use crate::json_text::push_escaped;
 
 /// Names of a conversation's time.
@@ -54,6 +54,6 @@ pub(super) fn record(line: &str) -> Result<TraceRecord, TraceLineError> {
     let reply = text_of(&MODELS).ok_or(TraceLineError::NoTokens)?;
     let mut content = Vec::with_capacity(prompt.len());
     push_escaped(prompt, &mut content);
-    let tokens = (words(prompt), words(reply));
+    let tokens = TraceTokens { input: words(prompt), output: words(reply) };
     TraceRecord::new(TraceStart::At(at.unix_ns), line.id.map(|name| name.0), tokens, TracePrompt::Text(content.into()))
 }

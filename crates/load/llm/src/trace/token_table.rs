@@ -7,7 +7,7 @@ use super::json_number::NameHash;
 use super::table_fields::fields;
 use super::trace_format::TraceFormat;
 use super::trace_line_error::TraceLineError;
-use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
+use super::trace_record::{TracePrompt, TraceRecord, TraceStart, TraceTokens};
 
 /// Nanoseconds of a second.
 const S_NS: i64 = 1_000_000_000;
@@ -58,7 +58,7 @@ impl TokenTable {
             _ => seconds(field(self.time)).ok_or_else(|| broken(self.time, "a number of seconds"))?,
         };
         let session = self.session.map(field).filter(|name| !name.is_empty()).map(|name| NameHash::of(name).0);
-        let tokens = (tokens(self.input)?, tokens(self.output)?);
+        let tokens = TraceTokens { input: tokens(self.input)?, output: tokens(self.output)? };
         let took = self.took.map(field).and_then(seconds).and_then(|ns| u64::try_from(ns).ok());
         let record = TraceRecord::new(TraceStart::At(at), session, tokens, TracePrompt::own())?;
         Ok(TraceRecord { took: Nanos(took.unwrap_or(0)), ..record })

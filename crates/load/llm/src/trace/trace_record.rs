@@ -42,13 +42,13 @@ pub enum TraceStart {
 pub struct TraceDependency {
     /// Its identifier.
     pub request: u64,
-    /// What is waited for.
+    /// Event of that request that is waited for.
     pub trigger: TurnTrigger,
     /// Time after that.
     pub delay: Nanos,
 }
 
-/// What of a request another one waits for.
+/// Event of a request that another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnTrigger {
     /// Its start.
@@ -89,6 +89,15 @@ impl TracePrompt {
     }
 }
 
+/// Tokens of a request, as a line of a trace has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TraceTokens {
+    /// Of the prompt.
+    pub(super) input: u64,
+    /// Of the response.
+    pub(super) output: u64,
+}
+
 impl TraceRecord {
     /// Request with checked numbers.
     ///
@@ -97,7 +106,7 @@ impl TraceRecord {
     pub(super) fn new(
         start: TraceStart,
         session: Option<u64>,
-        (input_tokens, output_tokens): (u64, u64),
+        TraceTokens { input: input_tokens, output: output_tokens }: TraceTokens,
         prompt: TracePrompt,
     ) -> Result<Self, TraceLineError> {
         if input_tokens == 0 || output_tokens == 0 {

@@ -31,7 +31,7 @@ pub struct TraceTurn {
 pub struct TurnDependency {
     /// Number in the session, from 0.
     pub turn: u32,
-    /// What is waited for.
+    /// Event of that turn that is waited for.
     pub trigger: TurnTrigger,
     /// Time after that.
     pub delay: Nanos,

@@ -33,7 +33,7 @@ pub(crate) struct StreamTap<'a, K> {
     pub(crate) sinks: StreamSinks<'a>,
     /// When the response to a step is ended on purpose.
     pub(crate) end_rule: Option<&'a StreamEndRule>,
-    /// What keeps parts of the response.
+    /// Keeper of parts of the response.
     pub(crate) kept: Option<&'a mut K>,
 }
 

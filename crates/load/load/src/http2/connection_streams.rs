@@ -58,6 +58,15 @@ pub(crate) struct ConnectionStreams<X> {
     unsendable: Vec<(StreamExchange<X>, RequestHeadError)>,
 }
 
+/// Conditions of a write to a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamWriting {
+    /// Whether streams may be opened.
+    pub(crate) opens: bool,
+    /// Whether no head is wanted but those that steps look into.
+    pub(crate) knows_server: bool,
+}
+
 impl<X: FlowExchange> ConnectionStreams<X> {
     /// Streams of a connection, at most `max_streams` at the same time.
     pub(crate) fn new(settings: &ClientSettings, max_streams: usize, group: Option<StreamGroup>) -> Self {
@@ -226,8 +235,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
     }
 
     /// Opens streams for requests that wait, and writes what there is to write, as far as the service and the socket
-    /// permit. `opens`: whether streams may be opened; `knows_server`: whether no head is wanted but those that steps
-    /// look into; `now` is the time of sending.
+    /// permit; `now` is the time of sending.
     ///
     /// # Errors
     /// The connection's error.
@@ -235,7 +243,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
         &mut self,
         stream: &mut Stream,
         requests: &[WireRequest],
-        (opens, knows_server): (bool, bool),
+        StreamWriting { opens, knows_server }: StreamWriting,
         now: Nanos,
     ) -> io::Result<()> {
         loop {

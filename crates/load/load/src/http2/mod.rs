@@ -6,7 +6,7 @@ mod options;
 mod stream_exchange;
 mod stream_groups;
 
-pub(crate) use connection_streams::ConnectionStreams;
+pub(crate) use connection_streams::{ConnectionStreams, StreamWriting};
 pub use options::{Http2Options, Http2Plan, Http2Preference};
 pub(crate) use stream_exchange::StreamExchange;
 pub(crate) use stream_groups::{StreamGroup, StreamGroups};

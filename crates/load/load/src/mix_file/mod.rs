@@ -48,7 +48,7 @@ pub struct MixFile {
     pub slos: Vec<PlacedObjective>,
     /// Condition that ends the run early.
     pub abort: Option<AbortRule>,
-    /// What is probably a mistake, a line each.
+    /// Probable mistakes, a line each.
     pub warnings: Vec<String>,
 }
 

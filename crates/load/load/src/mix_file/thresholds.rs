@@ -16,8 +16,8 @@ pub(super) fn read(node: &DocumentNode<'_>) -> (Vec<PlacedObjective>, Option<Abo
         let Some(limit) = member.node.string() else { continue };
         match format!("{} {}", member.key, limit.trim()).parse::<Slo>() {
             Ok(slo) => {
-                let (line, column) = node.diagnostics().position(member.node.start());
-                slos.push(PlacedObjective { slo, place: format!("{line}:{column}: {}", member.node.path) });
+                let at = node.diagnostics().position(member.node.start());
+                slos.push(PlacedObjective { slo, place: format!("{}:{}: {}", at.line, at.column, member.node.path) });
             }
             Err(why) => member.node.error(why, ""),
         }

@@ -186,7 +186,7 @@ impl LoadPlan {
         Ok(users)
     }
 
-    /// What the program in this process has measured itself so far; `None` without such a one.
+    /// Measurements so far of the program in this process; `None` without such a one.
     pub fn measured(&self, elapsed: Nanos) -> Option<RunScript> {
         self.program.as_ref()?.program.measured(elapsed)
     }

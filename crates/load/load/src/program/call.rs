@@ -1,17 +1,17 @@
 //! Calls of gRPC that programs make, and that are streams: how they go on.
 
-/// What a program does with a call that is a stream, by the key of its send. Commands for one that has ended do nothing.
+/// Command of a program to a call that is a stream, by the key of its send. Commands for one that has ended do nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallCommand {
     /// Key of the send.
     pub key: u32,
     /// Message with its prefix, or nothing.
     pub message: Vec<u8>,
-    /// What follows.
+    /// Next state of the call.
     pub then: CallNext,
 }
 
-/// What follows a message of a call that is a stream.
+/// Next state of a call that is a stream, after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNext {
     /// Further messages.

@@ -9,7 +9,7 @@ use weir_machine::input_file;
 /// Deepest nesting of folders.
 const MAX_DEPTH: usize = 100;
 
-/// What a command line gives to a collection.
+/// Environment and variables that a command line gives to a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionInput {
     /// Names and values of variables of the environment.

@@ -12,7 +12,7 @@ use super::{CallCommand, ProgramSend};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
 
-/// What a program does with a socket. Commands for one that has ended do nothing.
+/// Command of a program to a socket. Commands for one that has ended do nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketCommand {
     /// Opens it; [`SocketEvent::Opened`] or [`SocketEvent::Ended`] follows.
@@ -74,7 +74,7 @@ pub struct SocketMessage {
     pub step: Option<u32>,
 }
 
-/// What has happened to a socket.
+/// Event of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEvent<'a> {
     /// It is open.

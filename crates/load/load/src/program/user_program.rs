@@ -46,7 +46,7 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         ProgramCalls::Never
     }
 
-    /// What it has measured itself so far, as the result will have it; `None` of most programs.
+    /// Measurements of its own so far, as the result will have them; `None` of most programs.
     fn measured(&self, _elapsed: Nanos) -> Option<RunScript> {
         None
     }

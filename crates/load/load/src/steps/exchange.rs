@@ -74,7 +74,7 @@ pub(crate) struct StepExchange {
     pub(crate) socket: Option<Box<UserSocket>>,
     /// Connection of its response, if its user is told of it.
     pub(crate) connection: Option<Arc<ConnectionFacts>>,
-    /// What a call of gRPC that is a stream has besides.
+    /// Further state of a call of gRPC that is a stream.
     pub(crate) call: Option<Box<CallStream>>,
 }
 

@@ -1,4 +1,4 @@
-//! What users of one thread follow: compiled steps, a program, or what comes after the load.
+//! Courses that users of one thread follow: compiled steps, a program, or nothing after the load.
 
 use std::fmt::Debug;
 
@@ -14,7 +14,7 @@ use super::ResolvedOrigin;
 use super::flow_event::{FlowEvent, FlowNext};
 use crate::program::{PipelinedRequest, ReleasedRecord, SocketCommand};
 
-/// What users of one thread follow. Steps are numbered among all of the load.
+/// Course that users of one thread follow. Steps are numbered among all of the load.
 pub(crate) trait UserFlow: Debug + Send {
     /// Prepares a user for the iteration of this number; returns its scenario, or `None` if there is none.
     fn prepare(&mut self, _user: u32, _number: u64) -> Option<u32> {
@@ -158,7 +158,7 @@ pub(crate) struct ScriptTime {
     pub(crate) longest: Nanos,
 }
 
-/// What users follow after the load: nothing.
+/// Course after the load: nothing.
 #[derive(Debug)]
 pub(super) struct EndedFlow;
 

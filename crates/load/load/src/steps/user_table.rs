@@ -17,7 +17,7 @@ use crate::program::{PipelinedRequest, SocketEvent};
 /// Users of one thread.
 #[derive(Debug)]
 pub(crate) struct UserTable<'a> {
-    /// What the users follow.
+    /// Course of the users.
     pub(crate) flow: Box<dyn UserFlow + 'a>,
     users: Vec<LoadUser>,
     /// Users of the open loop that have no iteration.

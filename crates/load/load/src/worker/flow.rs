@@ -1,4 +1,4 @@
-//! What the requests of a load are, and what follows from their ends: requests of the plan, or users.
+//! Kinds of requests of a load, and the consequences of their ends: requests of the plan, users, or messages.
 
 use std::collections::VecDeque;
 
@@ -249,7 +249,7 @@ pub(crate) struct ArrivedResponse {
     pub(crate) has_rest: bool,
 }
 
-/// What a failed connection with HTTP/1.1 has left behind.
+/// Requests and bytes of a failed connection with HTTP/1.1.
 #[derive(Debug)]
 pub(crate) struct FailedConnection<X> {
     pub(crate) user: u32,

@@ -55,7 +55,7 @@ pub(super) struct Worker<'a, F: Flow> {
     connections: ConnectionTable<F::Exchange>,
     /// Connections to make before the start.
     preconnect: usize,
-    /// What HTTP/2 needs besides the connections.
+    /// State of HTTP/2 besides the connections.
     streams: StreamWork<F::Exchange>,
     /// Observers of responses as streams; `None` if responses are not observed.
     observers: Option<StreamObservers>,

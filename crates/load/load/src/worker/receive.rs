@@ -96,7 +96,7 @@ impl<F: Flow> Worker<'_, F> {
         Some(ReceivedPart { taken, is_last: received.drained, times: ReadTimes { at, now } })
     }
 
-    /// What the socket has, and its number of bytes in the buffer.
+    /// Bytes of the socket, read into the buffer, and their number.
     #[inline]
     fn read_socket(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;

@@ -26,7 +26,7 @@ pub struct CapacityReport {
     pub iterations: bool,
     /// Objectives that had to be met.
     pub objectives: Vec<String>,
-    /// Lower bound: the highest load that passed, less what may have been chance; none if not even the lowest load
+    /// Lower bound: the highest load that passed, less its margin of error; none if not even the lowest load
     /// passed.
     pub passes: Option<f64>,
     /// Upper bound: the lowest load that failed; none if the highest one passed.
@@ -45,7 +45,7 @@ pub struct CapacityReport {
     pub usl: Option<UslSummary>,
     /// Reason why the search stopped, as a sentence.
     pub stop_reason: String,
-    /// Whether an interrupt ended the search; the bounds are those so far.
+    /// Whether an interrupt ended the search; the bounds are the ones so far.
     pub interrupted: bool,
     /// Reason why an agent was lost, if one was: the search ended then, and is not trusted.
     pub lost_agent: Option<String>,

@@ -9,7 +9,7 @@ use super::sample::MetricSample;
 use weir_base::rng::SeededRng;
 
 /// Minimum number of runs per side for a verdict: two differences have hardly a variance.
-const MIN_RUNS: usize = 3;
+pub const MIN_RUNS: usize = 3;
 /// Maximum number of runs that a verdict proposes.
 const MAX_PROPOSED_RUNS: f64 = 1000.0;
 
@@ -78,6 +78,15 @@ pub enum UnclearReason {
     StepFailures,
 }
 
+/// Interval in which an effect lies with the confidence of the verdicts; an end may be infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfidenceInterval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
 /// Verdict on a metric of the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonVerdict {
@@ -90,17 +99,17 @@ pub struct ComparisonVerdict {
     /// Other divided by base; for points, the difference. With rounds, over the rounds that both sides have.
     pub effect: Option<f64>,
     /// Confidence interval of the effect, for this pair alone.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<ConfidenceInterval>,
     /// Probability of such a difference without a real one; two-sided, corrected by Holm's method.
     pub p: Option<f64>,
     /// Confidence of the finding, in [0, 1]: 1 minus the probability of a false one. None if inconclusive.
     pub confidence: Option<f64>,
-    /// Number of runs of both sides that were used.
-    pub runs: (usize, usize),
+    /// Number of runs of the baseline that were used.
+    pub base_runs: usize,
+    /// Number of runs of the other side that were used.
+    pub other_runs: usize,
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
-    /// Sides with too many runs that are not trusted.
-    pub doubtful: (bool, bool),
 }
 
 impl fmt::Display for Finding {
@@ -119,11 +128,9 @@ impl fmt::Display for UnclearReason {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
             Self::OneRun => f.write_str("one run"),
-            Self::TooFew => write!(f, "not enough repeats to tell: at least {MIN_RUNS} per side"),
-            Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} per side would"),
-            Self::TooNoisy(None) => {
-                f.write_str("not enough repeats to tell: the effect is about the smallest one that matters")
-            }
+            Self::TooFew => write!(f, "too few runs: at least {MIN_RUNS} per side"),
+            Self::TooNoisy(Some(runs)) => write!(f, "about {runs} runs per side would tell"),
+            Self::TooNoisy(None) => f.write_str("the change is about the smallest one that matters"),
             Self::Failures => f.write_str("more of its requests fail"),
             Self::StepFailures => f.write_str("more of the requests or checks of a step fail"),
             Self::Untrusted => f.write_str("too many of its runs are not trusted"),
@@ -246,14 +253,16 @@ impl Pair<'_> {
             interval: None,
             p: tests.difference,
             confidence: None,
-            runs: (base.len(), other.len()),
+            base_runs: base.len(),
+            other_runs: other.len(),
             by_round: self.is_by_round(),
-            doubtful: (self.base.is_doubtful(), self.other.is_doubtful()),
         };
         let Some(shift) = shift else { return verdict };
         let half = shift.half_width(settings.confidence);
         verdict.effect = Some(scale.effect(shift.difference));
-        verdict.interval = Some((scale.effect(shift.difference - half), scale.effect(shift.difference + half)));
+        let end = |shift: f64| scale.effect(shift);
+        verdict.interval =
+            Some(ConfidenceInterval { low: end(shift.difference - half), high: end(shift.difference + half) });
         let fewest = base.len().min(other.len());
         verdict.finding = self.finding(&shift, half, tests, fewest, settings);
         verdict.confidence = match verdict.finding {

@@ -26,7 +26,7 @@ pub struct RecoveryReport {
     pub timeout_ms: f64,
     /// Seconds from the end of the trigger until calls were as before; none if they were not.
     pub recovery_s: Option<usize>,
-    /// What happened without load; none if it was not taken away.
+    /// Finding without load; none if it was not taken away.
     pub rest: Option<RestFinding>,
     /// Maximum of the median time of a normal second, in milliseconds; none without a baseline.
     pub max_p50_ms: Option<f64>,
@@ -82,7 +82,7 @@ pub struct SecondReport {
     pub in_flight: u64,
 }
 
-/// What a test is about.
+/// Subject of a test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecoveryFacts {
     /// Calls per second before and after the trigger.

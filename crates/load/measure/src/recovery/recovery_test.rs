@@ -68,7 +68,7 @@ pub struct RecoveryRules {
     pub observe_s: usize,
 }
 
-/// What the load does next.
+/// Next action of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryAction {
     /// It goes on.
@@ -99,7 +99,7 @@ pub enum RecoveryVerdict {
     Inconclusive,
 }
 
-/// What the service did when the load was taken away.
+/// Behaviour of the service when the load was taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RestFinding {
     /// Length of the rest, in seconds.
@@ -117,7 +117,7 @@ pub struct RecoveryFinding {
     pub verdict: RecoveryVerdict,
     /// Seconds from the end of the trigger to the first period as before; none without one.
     pub recovery_s: Option<usize>,
-    /// What happened without load; none if the load was not taken away.
+    /// Finding without load; none if the load was not taken away.
     pub rest: Option<RestFinding>,
     /// Reason as a sentence without a full stop.
     pub reason: String,

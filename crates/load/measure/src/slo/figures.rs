@@ -4,6 +4,7 @@ use super::time_kind::TimeKind;
 use crate::recorder::Interval;
 use crate::run::Run;
 use crate::run_steps::RunStep;
+use crate::step_counts::CheckCounts;
 use weir_histogram::Histogram;
 
 /// Part of a run that an objective is about.
@@ -28,16 +29,18 @@ pub(super) struct SloFigures {
     pub(super) rate_per_s: f64,
     pub(super) response: TimeFigures,
     pub(super) service: TimeFigures,
-    /// Evaluations of checks that hold, and that do not.
-    pub(super) checks: (u64, u64),
+    /// Evaluations of all checks.
+    pub(super) checks: CheckCounts,
     pub(super) first_event: TimeFigures,
     pub(super) gap: TimeFigures,
     pub(super) ttft: TimeFigures,
     pub(super) tpot: TimeFigures,
     pub(super) chunk_gap: TimeFigures,
     pub(super) e2e: TimeFigures,
-    /// Requests to a language model that met the objectives of each, and all that ended.
-    pub(super) goodput: (u64, u64),
+    /// Requests to a language model that met the objectives of each.
+    pub(super) good: u64,
+    /// All of these requests that ended.
+    pub(super) ended: u64,
 }
 
 /// Times over successes, in milliseconds.
@@ -115,7 +118,8 @@ impl SloFigures {
     pub(super) fn of_interval(interval: &Interval, length_s: f64) -> Self {
         let response = TimeFigures::of(Some(interval.response.clone()));
         Self {
-            goodput: (interval.good_llm_requests(), interval.ok + interval.failed),
+            good: interval.good_llm_requests(),
+            ended: interval.ok + interval.failed,
             total: interval.ok + interval.failed,
             ok: interval.ok,
             failed: interval.failed,
@@ -156,8 +160,8 @@ impl SloFigures {
 
     fn of_streams(run: &Run) -> Self {
         // A request that failed met no objective.
-        let goodput = (run.llm.as_ref().map_or(0, |llm| llm.good), run.requests.total);
-        Self { goodput, ..Self::of_stream_times(|kind| kind.times_of(run)) }
+        let good = run.llm.as_ref().map_or(0, |llm| llm.good);
+        Self { good, ended: run.requests.total, ..Self::of_stream_times(|kind| kind.times_of(run)) }
     }
 
     fn of_iterations(run: &Run) -> Self {
@@ -202,9 +206,10 @@ impl SloFigures {
     }
 }
 
-/// Evaluations of the checks of steps that hold, and that do not.
-fn checks<'s>(steps: impl Iterator<Item = &'s RunStep>) -> (u64, u64) {
-    steps
-        .flat_map(|step| &step.checks)
-        .fold((0, 0), |(passed, failed), check| (passed + check.passed, failed + check.failed))
+/// Evaluations of the checks of steps.
+fn checks<'s>(steps: impl Iterator<Item = &'s RunStep>) -> CheckCounts {
+    steps.flat_map(|step| &step.checks).fold(CheckCounts::default(), |sum, check| CheckCounts {
+        passed: sum.passed + check.passed,
+        failed: sum.failed + check.failed,
+    })
 }

@@ -97,7 +97,7 @@ impl ClosedFeed {
             Some(user) => self.ours.nth(u64::from(*user)),
             None => self.next_user,
         };
-        staged.next_start = staged.stages.active(user, now).map(|(start, _)| start);
+        staged.next_start = staged.stages.active(user, now).map(|active| active.start);
     }
 
     /// Starts the next user, if its time has come.
@@ -108,15 +108,15 @@ impl ClosedFeed {
         }
         let again = staged.ended.first().copied();
         let number = again.map_or(self.next_user, |user| self.ours.nth(u64::from(user)));
-        let active = staged.stages.active(number, now).filter(|(start, _)| *start <= now);
-        let user = active.map(|(_, end)| match again {
+        let active = staged.stages.active(number, now).filter(|active| active.start <= now);
+        let user = active.map(|active| match again {
             Some(user) => {
                 staged.ended.pop_first();
-                staged.ends[user as usize] = end;
+                staged.ends[user as usize] = active.end;
                 user
             }
             None => {
-                staged.ends.push(end);
+                staged.ends.push(active.end);
                 self.next_user = self.next_user.saturating_add(self.ours.step());
                 let loops = self.users.loops.unwrap_or(u64::MAX);
                 self.remaining.push(loops);
@@ -135,9 +135,9 @@ impl ClosedFeed {
         if now < *end {
             return true;
         }
-        let active = staged.stages.active(self.ours.nth(u64::from(user)), now).filter(|(start, _)| *start <= now);
-        if let Some((_, later)) = active {
-            *end = later;
+        let active = staged.stages.active(self.ours.nth(u64::from(user)), now).filter(|active| active.start <= now);
+        if let Some(active) = active {
+            *end = active.end;
             // An ended one whose connection asks again has started again.
             if staged.ended.remove(&user) {
                 self.find_next_start(now);

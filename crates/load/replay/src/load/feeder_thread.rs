@@ -10,7 +10,7 @@ const READER_GRACE: Duration = Duration::from_secs(1);
 /// Thread that reads a file ahead of a load.
 #[derive(Debug)]
 pub struct FeederThread {
-    /// What it reads: `log`.
+    /// Its source, such as `log`.
     what: &'static str,
     /// Signalled when the first batch is ready, or by disconnection at the end of the file.
     primed: Receiver<()>,

@@ -8,7 +8,7 @@ use super::feeder_thread::FeederThread;
 use super::replay_feeder::{ReplayFeeder, ReplayPace};
 use super::replay_options::ReplayOptions;
 use super::replay_program::ReplayProgram;
-use super::replay_shared::ReplayShared;
+use super::replay_shared::{ReplayShared, StatusClasses};
 use super::replayed_request::RequestForm;
 use crate::RouteTable;
 use crate::log::LogReader;
@@ -148,7 +148,7 @@ fn sampled_rate(reader: &LogReader) -> f64 {
     (count as f64 / length_s).clamp(SAMPLE_RATES.0, SAMPLE_RATES.1)
 }
 
-/// What all requests have in common.
+/// Common part of all requests.
 fn request_form(
     asked: &ReplayOptions,
     options: &Options,
@@ -184,7 +184,7 @@ fn replay_of(shared: &ReplayShared) -> RunReplay {
     if unsendable > 0 {
         replay.left_out.insert("unsendable".to_owned(), unsendable);
     }
-    for ((recorded, received), count) in lock(&shared.classes).iter() {
+    for (StatusClasses { recorded, received }, count) in lock(&shared.classes).iter() {
         if recorded == received {
             replay.same_class += count;
         } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::arrival_batches::ArrivalInbox;
-use super::replay_shared::ReplayShared;
+use super::replay_shared::{ReplayShared, StatusClasses};
 use super::replayed_request::ReplayedRequest;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -76,7 +76,7 @@ struct ReplayThread {
     users: Vec<Option<u16>>,
     warmup: Nanos,
     /// Responses by the class of the log's status and their own.
-    classes: BTreeMap<(u16, u16), u64>,
+    classes: BTreeMap<StatusClasses, u64>,
     shared: Arc<ReplayShared>,
 }
 
@@ -112,7 +112,8 @@ impl ThreadProgram for ReplayThread {
         let mut ok = response.status < 400;
         if let Some(expected) = recorded.map(|status| status / 100) {
             if call.intended >= self.warmup {
-                *self.classes.entry((expected, class)).or_default() += 1;
+                let classes = StatusClasses { recorded: expected, received: class };
+                *self.classes.entry(classes).or_default() += 1;
             }
             // A client error that the log has as well is what was asked for; one of the server never is.
             if (expected, class) == (4, 4) {

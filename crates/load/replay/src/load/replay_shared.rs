@@ -17,6 +17,15 @@ pub(super) struct ReplayShared {
     pub(super) last_ns: AtomicU64,
     /// Requests that could not be made.
     pub(super) unsendable: AtomicU64,
-    /// Responses by the class of the log's status and their own, added by each thread at its end.
-    pub(super) classes: Mutex<BTreeMap<(u16, u16), u64>>,
+    /// Responses by classes, added by each thread at its end.
+    pub(super) classes: Mutex<BTreeMap<StatusClasses, u64>>,
+}
+
+/// Classes of two statuses: 2 of 200.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StatusClasses {
+    /// Of the log.
+    pub(super) recorded: u16,
+    /// Of the response.
+    pub(super) received: u16,
 }

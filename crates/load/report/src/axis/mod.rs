@@ -56,6 +56,13 @@ impl ChartAxis {
         self
     }
 
+    /// Ticks at these values in place of round ones, if they are not too many.
+    #[must_use]
+    pub fn marking(mut self, values: impl IntoIterator<Item = f64>) -> Self {
+        self.marked = Self::of_parameter("", values).marked;
+        self
+    }
+
     /// Name, with the unit in parentheses if the labels of the ticks are without.
     pub fn title(&self) -> String {
         match self.unit.tick_suffix() {

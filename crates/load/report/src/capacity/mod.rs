@@ -66,11 +66,11 @@ fn bracket(report: &CapacityReport) -> String {
         (Some(passes), None) => format!("passes at {passes}{}; no load failed", less_than_tried(report)),
         // A load that passes is tried once more, for longer.
         (None, Some(fails)) if report.steps.iter().any(|tried| tried.outcome == StepResult::Passes) => {
-            format!("fails at {fails}; no load passed each time")
+            format!("fails at {fails}; no load passed every time")
         }
         (None, Some(fails)) => format!("fails at {fails}; no load passed"),
         (None, None) if report.limited_by == Bottleneck::Service => "no load passes".into(),
-        (None, None) => "no bound was found".into(),
+        (None, None) => "no bounds were found".into(),
     }
 }
 
@@ -80,7 +80,7 @@ fn less_than_tried(report: &CapacityReport) -> String {
     let tried = tried.map(|tried| load(report.model, tried.load));
     let is_another = |tried: &String| report.passes.is_none_or(|passes| *tried != load(report.model, passes));
     let tried = tried.filter(is_another);
-    tried.map_or_else(String::new, |tried| format!(" ({tried} was tried; less what may have been chance)"))
+    tried.map_or_else(String::new, |tried| format!(" ({tried} less its margin of error)"))
 }
 
 fn confidence(report: &CapacityReport) -> String {
@@ -111,10 +111,10 @@ fn headline(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
     let mut lines = vec![truncate(&subject, TERMINAL_COLUMNS)];
     lines.extend(wrap("", &format!("{words}{sure}")).iter().map(|line| paint.bold(line)));
     if report.interrupted {
-        lines.push(paint.red("interrupted: the bounds are those so far"));
+        lines.push(paint.red("interrupted: the bounds so far"));
     }
     if report.lost_agent.is_some() {
-        lines.push(paint.red("not trusted: an agent was lost; the bounds are those so far"));
+        lines.push(paint.red("not trusted: an agent was lost; these are the bounds so far"));
     }
     lines
 }
@@ -173,7 +173,7 @@ fn law(growth: &UslSummary) -> String {
         _ => "no peak within twice the highest number of users".into(),
     };
     format!(
-        "one user gets {}/s; contention {}, coherency {:.6}; beyond {knee_users:.0} users most of them wait; {peak}; \
+        "one user gets {}/s; contention {}, coherency {:.6}; beyond {knee_users:.0} users, most of them wait; {peak}; \
          rms residual {}",
         rate(law.per_user),
         percentage(law.contention),

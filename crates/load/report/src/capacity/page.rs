@@ -44,10 +44,10 @@ fn verdict(report: &CapacityReport) -> PageVerdict {
     let words = capitalized(&bracket(report));
     let mut points = Vec::new();
     if report.interrupted {
-        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
+        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: these are the bounds so far."));
     }
     if report.lost_agent.is_some() {
-        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are those so far."));
+        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: these are the bounds so far."));
     }
     let why = match report.limited_by {
         Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", report.reason)),
@@ -114,7 +114,7 @@ fn plots(report: &CapacityReport) -> Section {
     let loads = || tried.iter().map(|tried| tried.load);
     let x = || {
         let name = if report.model == LoadModel::Open { "offered" } else { "users" };
-        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads()))
+        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads())).marking(loads().map(three_digits))
     };
     // Inconclusive steps, and those that were limited by weir itself.
     let untrusted: Vec<usize> = tried
@@ -147,6 +147,12 @@ fn plots(report: &CapacityReport) -> Section {
     let words = "Each point is a load level. Hollow: inconclusive, or limited by weir itself.";
     let charts = [response, throughput, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
     Section::new("Load levels", [Block::Text(words.into())].into_iter().chain(charts).collect())
+}
+
+/// A load to three digits, as a label of an axis.
+fn three_digits(load: f64) -> f64 {
+    let digit = 10_f64.powf(load.max(1.0).log10().floor() - 2.0);
+    (load / digit).round() * digit
 }
 
 /// Curve of the scalability law up to twice the highest number of users.
@@ -214,10 +220,10 @@ fn method(report: &CapacityReport) -> Section {
     };
     let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \
                   when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
-                  soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
+                  soon as one is missed. The lower bound is the highest load that passed, less its margin of error.";
     let test = "The load was the same before and after the trigger, in one run, and its clients gave up and retried as real \
                 ones do. A service has recovered at the first period in which calls are as good and as fast as before \
-                the trigger; one second may be outside of the bounds in five.";
+                the trigger; one second in five may be outside of the bounds.";
     let text = match (has_search(report), &report.recovery) {
         (true, None) => format!("{loads} {search}"),
         (true, Some(_)) => format!("{loads} {search} {test}"),

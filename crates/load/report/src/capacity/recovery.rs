@@ -10,7 +10,7 @@ use weir_measure::recovery::{RecoveryPhase, RecoveryReport, RecoveryVerdict};
 /// Columns of the course of good calls.
 const COURSE_COLUMNS: usize = 64;
 
-/// Verdict in a line: `metastable at 80.0/s: did not come back within 30 s after a spike to 240/s for 5s`.
+/// Verdict in a line: `metastable at 80.0/s: did not recover within 30 s after a spike to 240/s for 5s`.
 pub(super) fn headline(tested: &RecoveryReport) -> String {
     let load = load(tested);
     let after = format!("after {}", tested.trigger);
@@ -20,8 +20,8 @@ pub(super) fn headline(tested: &RecoveryReport) -> String {
             format!("recovered {} s {after}, at {load}", tested.recovery_s.unwrap_or_default())
         }
         RecoveryVerdict::Undisturbed => format!("not disturbed by {}, at {load}", tested.trigger),
-        RecoveryVerdict::Degraded => format!("degraded at {load}: not as before within {seconds} s {after}"),
-        RecoveryVerdict::Metastable => format!("metastable at {load}: did not come back within {seconds} s {after}"),
+        RecoveryVerdict::Degraded => format!("degraded at {load}: not back to normal within {seconds} s {after}"),
+        RecoveryVerdict::Metastable => format!("metastable at {load}: did not recover within {seconds} s {after}"),
         RecoveryVerdict::Inconclusive => format!("no verdict on recovery at {load}"),
     }
 }
@@ -32,17 +32,17 @@ fn load(tested: &RecoveryReport) -> String {
     format!("{}/s{}", rate(tested.load_per_s), of_capacity.unwrap_or_default())
 }
 
-/// What happened when the load was taken away, as a sentence; none if it was not.
+/// Finding when the load was taken away, as a sentence; none if it was not.
 pub(super) fn rest(tested: &RecoveryReport) -> Option<String> {
     let rest = tested.rest?;
     Some(match rest.recovery_s {
         Some(seconds) => {
-            format!("it came back: as before {seconds} s after a rest of {} s with little load", rest.duration_s)
+            format!("it recovered: back to normal {seconds} s after {} s of little load", rest.duration_s)
         }
         None if phase(tested, RecoveryPhase::Return).is_none() => {
-            format!("it did not come back within {} s with little load either", rest.duration_s)
+            format!("it did not recover within {} s of little load either", rest.duration_s)
         }
-        None => format!("it came back for {} s with little load, and not with the load as before", rest.duration_s),
+        None => format!("it recovered for {} s of little load, but not at the load before", rest.duration_s),
     })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn clients(tested: &RecoveryReport) -> String {
         1 => "retry once".to_owned(),
         retries => format!("retry up to {retries} times"),
     };
-    format!("they give a request up after {}, and {retries}", time(Some(tested.timeout_ms)))
+    format!("they give up a request after {}, and {retries}", time(Some(tested.timeout_ms)))
 }
 
 fn phase(tested: &RecoveryReport, wanted: RecoveryPhase) -> Option<&PhaseReport> {
@@ -208,7 +208,7 @@ mod tests {
         let metastable = fixtures::metastable();
         assert_eq!(
             headline(&metastable),
-            "metastable at 80.0/s: did not come back within 4 s after a spike to 240/s for 2s"
+            "metastable at 80.0/s: did not recover within 4 s after a spike to 240/s for 2s"
         );
         let rest_of = |recovered: bool| {
             let rest = metastable.rest.map(|rest| weir_measure::recovery::RestFinding {
@@ -218,8 +218,8 @@ mod tests {
             });
             rest_words(&RecoveryReport { rest, ..metastable.clone() })
         };
-        assert!(rest_of(true).starts_with("it came back: as before 0 s after a rest of "));
-        assert!(rest_of(false).ends_with("and not with the load as before"));
+        assert!(rest_of(true).starts_with("it recovered: back to normal 0 s after "));
+        assert!(rest_of(false).ends_with("but not at the load before"));
     }
 
     fn rest_words(tested: &RecoveryReport) -> String {

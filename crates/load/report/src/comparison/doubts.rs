@@ -5,14 +5,18 @@ use super::{ComparedRun, ComparedSide};
 /// Maximum number of files named for the same reason.
 const MAX_FILES: usize = 3;
 
+/// Word of reasons that doubt digits alone.
+pub(super) const CAUTION: &str = "caution";
+
 /// Runs with the same reason.
 struct SharedDoubt<'a> {
     reason: String,
     runs: Vec<(&'a ComparedSide, &'a ComparedRun)>,
 }
 
-/// Lines such as `A, B: all 8 runs: too few successes (60)`.
-pub(super) fn doubts(sides: &[ComparedSide]) -> Vec<String> {
+/// Lines such as `caution: A, B: all 8 runs: too few successes (60)`, or `not trusted: B: b.json: ...`: the word, and the
+/// text behind it.
+pub(super) fn doubts(sides: &[ComparedSide]) -> Vec<(&'static str, String)> {
     let mut all: Vec<SharedDoubt<'_>> = Vec::new();
     let runs = sides.iter().flat_map(|side| side.runs.iter().map(move |run| (side, run)));
     for (side, run) in runs.filter(|(_, run)| !run.warnings.is_empty()) {
@@ -25,10 +29,16 @@ pub(super) fn doubts(sides: &[ComparedSide]) -> Vec<String> {
             None => all.push(SharedDoubt { reason, runs: vec![(side, run)] }),
         }
     }
-    all.iter().map(|doubt| format!("{}: {}", doubt.whose(sides), doubt.words())).collect()
+    let line = |doubt: &SharedDoubt<'_>| (doubt.grade(), format!("{}: {}", doubt.whose(sides), doubt.words()));
+    all.iter().map(line).collect()
 }
 
 impl SharedDoubt<'_> {
+    /// Few successes doubt digits; all else the figures.
+    fn grade(&self) -> &'static str {
+        if self.runs.iter().all(|(_, run)| run.few_successes.is_some()) { CAUTION } else { "not trusted" }
+    }
+
     /// Sides all of whose runs have it, and files of the others.
     fn whose(&self, sides: &[ComparedSide]) -> String {
         let of = |side: &ComparedSide| self.runs.iter().filter(|(own, _)| own.letter == side.letter).count();
@@ -80,18 +90,24 @@ mod tests {
     #[test]
     fn a_reason_of_many_runs_is_a_line() {
         let few = [("few", Some(60)); 4];
-        assert_eq!(doubts(&[side("A", &few), side("B", &few)]), ["A, B: all 8 runs: too few successes (60)"]);
+        assert_eq!(
+            doubts(&[side("A", &few), side("B", &few)]),
+            [(CAUTION, "A, B: all 8 runs: too few successes (60)".to_owned())]
+        );
         let mixed = [("", None), ("late.", None), ("late.", None), ("few", Some(7))];
         assert_eq!(
             doubts(&[side("A", &few[..2]), side("B", &mixed)]),
             [
-                "A: all 2 runs; B: B7.json: too few successes (7 to 60)".to_owned(),
-                "B: B0.json, B0.json: late.".to_owned()
+                (CAUTION, "A: all 2 runs; B: B7.json: too few successes (7 to 60)".to_owned()),
+                ("not trusted", "B: B0.json, B0.json: late.".to_owned())
             ]
         );
         let late = [("late.", None); 6];
         let some = [&late[..5], &[("", None)]].concat();
-        assert_eq!(doubts(&[side("A", &some)]), ["A: A0.json, A0.json, A0.json and 2 more: late."]);
+        assert_eq!(
+            doubts(&[side("A", &some)]),
+            [("not trusted", "A: A0.json, A0.json, A0.json and 2 more: late.".to_owned())]
+        );
         assert!(doubts(&[side("A", &[("", None)])]).is_empty());
     }
 }

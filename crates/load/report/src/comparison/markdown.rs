@@ -1,5 +1,6 @@
 //! Comparison as Markdown, for a comment on a pull request.
 
+use super::advice::advice;
 use super::doubts::doubts;
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
@@ -25,13 +26,16 @@ pub fn render(comparison: &RunComparison) -> String {
         }
         lines.extend(steps(pair, &interval_name));
         lines.push(String::new());
+        let advice = advice(pair, comparison);
+        lines.extend(advice.iter().map(|words| format!("To decide {}.\n", cell(words))));
     }
     for side in &comparison.sides {
         let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
         let plural = if runs == 1 { "" } else { "s" };
         lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
     }
-    lines.extend(doubts(&comparison.sides).iter().map(|doubt| format!("- **not trusted**: {}", cell(doubt))));
+    let doubts = doubts(&comparison.sides);
+    lines.extend(doubts.iter().map(|(grade, doubt)| format!("- **{grade}**: {}", cell(doubt))));
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
     lines.push(format!("- {}", rule(comparison)));
     lines.join("\n") + "\n"

@@ -270,12 +270,12 @@ impl MetricVerdict {
             base: verdict.base,
             other: verdict.other,
             effect: verdict.effect,
-            ci_low: verdict.interval.map(|(low, _)| low),
-            ci_high: verdict.interval.map(|(_, high)| high),
+            ci_low: verdict.interval.map(|of| of.low),
+            ci_high: verdict.interval.map(|of| of.high),
             p_value: verdict.p,
             confidence: verdict.confidence,
-            base_runs: verdict.runs.0,
-            other_runs: verdict.runs.1,
+            base_runs: verdict.base_runs,
+            other_runs: verdict.other_runs,
             verdict,
         }
     }
@@ -301,6 +301,7 @@ fn letter(index: usize) -> String {
     letter.map_or_else(|| (index + 1).to_string(), String::from)
 }
 
+mod advice;
 pub mod comparability;
 mod doubts;
 pub mod pairing;

@@ -1,5 +1,6 @@
 //! HTML report of a comparison: verdict, figures of all sides, percentiles, and run by run.
 
+use super::advice::advice;
 use super::phrases::{change, overall, rule};
 use super::{
     ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
@@ -8,7 +9,7 @@ use super::{
 use crate::page::manifest::rerun_command;
 use crate::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage,
-    Section, TableCell, Tone, ValueUnit, VerdictPoint,
+    Section, TableCell, Tone, ValueInterval, ValueUnit, VerdictPoint,
 };
 use weir_histogram::Histogram;
 use weir_measure::compare::Finding;
@@ -77,6 +78,11 @@ fn verdict(comparison: &RunComparison) -> PageVerdict {
     if comparison.pairs.len() > 1 {
         points.extend(comparison.pairs.iter().map(|pair| VerdictPoint::new(tone(pair.finding), headline(pair))));
     }
+    let advised = comparison.pairs.iter().flat_map(|pair| {
+        let of = if comparison.pairs.len() > 1 { format!("{} vs {}, ", pair.other, pair.base) } else { String::new() };
+        advice(pair, comparison).into_iter().map(move |words| format!("To decide {of}{words}."))
+    });
+    points.extend(advised.map(|words| VerdictPoint::new(Tone::Plain, words)));
     points.extend(comparison.notes.iter().map(|note| VerdictPoint::new(Tone::Doubt, note.as_str())));
     let untrusted = |side: &ComparedSide| side.runs.iter().filter(|run| !run.warnings.is_empty()).count();
     for side in comparison.sides.iter().filter(|side| untrusted(side) > 0) {
@@ -143,10 +149,12 @@ impl ComparisonView<'_> {
             let of = self.metrics[metric].metric();
             let bar = |side: usize| {
                 let value = self.figure(side, metric)?;
-                let (low, high) = self
+                let range = self
                     .values(side, metric)
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-                let interval = (self.values(side, metric).count() > 1).then_some((low, high));
+                    .fold(ValueInterval { low: f64::INFINITY, high: f64::NEG_INFINITY }, |range, value| {
+                        ValueInterval { low: range.low.min(value), high: range.high.max(value) }
+                    });
+                let interval = (self.values(side, metric).count() > 1).then_some(range);
                 let untrusted = self.comparison.sides[side].untrusted;
                 Some(BarRow { interval, hue: side, untrusted, ..BarRow::new(self.name(side), value) })
             };
@@ -176,7 +184,8 @@ impl ComparisonView<'_> {
             let points = curve.iter().map(|(quantile, [middle, ..])| (*quantile, Some(*middle)));
             let line = ChartLine::new(self.name(side), points).in_hue(side);
             let apart = curve.iter().any(|(_, [_, low, high])| low < high);
-            Some(if apart { line.within(curve.iter().map(|(_, [_, low, high])| Some((*low, *high)))) } else { line })
+            let range = |[_, low, high]: &[f64; 3]| Some(ValueInterval { low: *low, high: *high });
+            Some(if apart { line.within(curve.iter().map(|(_, times)| range(times))) } else { line })
         });
         let lines: Vec<ChartLine> = lines.collect();
         if lines.is_empty() {

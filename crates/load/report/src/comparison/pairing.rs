@@ -33,8 +33,8 @@ pub fn match_rounds(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
 pub(super) fn advice(sides: &[Side]) -> &'static str {
     let known = sides.iter().flat_map(|side| &side.runs).all(|run| run.result.started_unix_s.is_some());
     if known {
-        "the runs were not made in turns: a machine that became slower meanwhile looks like a difference; run A, B, A, B, ..."
+        "the runs were not made in turns: a machine that slowed down meanwhile looks like a difference; run A, B, A, B, ..."
     } else {
-        "the times of these runs are unknown: if not made in turns, a machine that became slower looks like a difference"
+        "when these runs were made is unknown: if not in turns, a machine that slowed down looks like a difference"
     }
 }

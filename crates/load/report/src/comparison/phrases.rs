@@ -2,7 +2,7 @@
 
 use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
 use crate::number_format::{ms, percent, percentage, rate};
-use weir_measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
+use weir_measure::compare::{ComparisonScale, ComparisonVerdict, ConfidenceInterval, Finding, Metric};
 
 /// Figure with its unit: `9,843/s`, `12.3ms`, `0.25%`.
 pub fn figure(metric: &Metric, value: Option<f64>) -> String {
@@ -29,10 +29,10 @@ pub fn change(metric: &Metric, effect: Option<f64>) -> String {
 }
 
 /// Interval of an effect: `-6.1% to -3.9%`.
-pub fn interval(metric: &Metric, interval: Option<(f64, f64)>) -> String {
+pub fn interval(metric: &Metric, interval: Option<ConfidenceInterval>) -> String {
     interval.map_or_else(
         || "-".into(),
-        |(low, high)| {
+        |ConfidenceInterval { low, high }| {
             if high.is_finite() && high < 1000.0 {
                 format!("{} to {}", change(metric, Some(low)), change(metric, Some(high)))
             } else {

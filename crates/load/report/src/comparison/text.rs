@@ -1,6 +1,7 @@
 //! Comparison as text, within 80 columns.
 
-use super::doubts::doubts;
+use super::advice::advice;
+use super::doubts::{CAUTION, doubts};
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, ComparedStep, MetricVerdict, OverallFinding, RunComparison};
 use crate::ansi::AnsiPaint;
@@ -11,12 +12,16 @@ use weir_measure::compare::Finding;
 pub fn render(comparison: &RunComparison, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
     let sides = comparison.sides.iter().map(|side| shown(side, paint));
-    let doubts = doubts(&comparison.sides).into_iter().flat_map(|doubt| wrap("not trusted: ", &doubt));
-    let mut blocks = vec![sides.chain(doubts.map(|line| paint.red(&line))).collect::<Vec<_>>()];
+    let doubts = doubts(&comparison.sides).into_iter().flat_map(|(grade, doubt)| {
+        let painted = move |line: &String| if grade == CAUTION { paint.yellow(line) } else { paint.red(line) };
+        wrap(&format!("{grade}: "), &doubt).iter().map(painted).collect::<Vec<_>>()
+    });
+    let mut blocks = vec![sides.chain(doubts).collect::<Vec<_>>()];
     blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
     for pair in &comparison.pairs {
         blocks.push(table(pair, comparison.confidence, paint));
         blocks.push(steps(pair, comparison.confidence, paint));
+        blocks.push(advice(pair, comparison).iter().flat_map(|words| wrap("to decide ", words)).collect());
     }
     blocks.push(wrap("", &rule(comparison)).iter().map(|line| paint.dim(line)).collect());
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();

@@ -68,28 +68,56 @@ impl LlmSweep {
         let mut lines = vec![paint.dim(&format!("{:<FIRST_WIDTH$}{heading}", self.flag))];
         lines.extend(self.points.iter().map(|point| {
             let line = row(point);
-            if point.run.trust.ok { line } else { paint.red(&format!("{line}!")) }
+            match (point.run.trust.ok, point.run.only_digits_in_doubt()) {
+                (true, _) => line,
+                (false, true) => paint.yellow(&format!("{line}!")),
+                (false, false) => paint.red(&format!("{line}!")),
+            }
         }));
-        for point in self.points.iter().filter(|point| !point.run.trust.ok) {
-            let first = format!("! {} {} is not trusted: ", self.flag, point.value);
-            let reasons = wrap(&first, &point.run.trust.reasons.join("; "));
-            lines.extend(reasons.iter().map(|line| paint.red(line)));
+        for (is_caution, words) in self.doubts() {
+            let reasons = wrap("! ", &words);
+            lines.extend(reasons.iter().map(|line| if is_caution { paint.yellow(line) } else { paint.red(line) }));
         }
         lines.push(String::new());
         lines.push(self.finding());
         lines.join("\n") + "\n"
     }
 
+    /// Reasons not to trust runs, each once with the values of all runs that have it, and whether only digits are in doubt:
+    /// `concurrency 1, 2: caution: too few successes ...`.
+    fn doubts(&self) -> Vec<(bool, String)> {
+        let mut all: Vec<(bool, String, Vec<String>)> = Vec::new();
+        for point in self.points.iter().filter(|point| !point.run.trust.ok) {
+            let (is_caution, reasons) = (point.run.only_digits_in_doubt(), point.run.trust.reasons.join("; "));
+            match all.iter_mut().find(|(_, known, _)| *known == reasons) {
+                Some((.., values)) => values.push(point.value.to_string()),
+                None => all.push((is_caution, reasons, vec![point.value.to_string()])),
+            }
+        }
+        let words = |(is_caution, reasons, values): (bool, String, Vec<String>)| {
+            let verdict = match (is_caution, values.len()) {
+                (true, _) => ": caution:",
+                (false, 1) => " is not trusted:",
+                (false, _) => " are not trusted:",
+            };
+            (is_caution, format!("{} {}{verdict} {reasons}", self.flag, values.join(", ")))
+        };
+        all.into_iter().map(words).collect()
+    }
+
     /// Conclusion from all runs: the highest value at which the server meets the objectives, in one line.
     fn finding(&self) -> String {
         let objectives = self.points.first().map(|point| point.llm().objectives).unwrap_or_default();
         if objectives.is_empty() {
-            let best =
-                self.points.iter().max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
-            return best.map_or_else(String::new, |point| {
-                let tokens = rate(point.llm().output_tokens_per_s);
-                format!("most tokens: {tokens}/s out at {} {}", self.flag, point.value)
-            });
+            let with_tokens = self.points.iter().filter(|point| point.llm().output_tokens_per_s > 0.0);
+            let best = with_tokens.max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
+            return best.map_or_else(
+                || "no run has tokens".to_owned(),
+                |point| {
+                    let tokens = rate(point.llm().output_tokens_per_s);
+                    format!("highest output: {tokens} tokens/s at {} {}", self.flag, point.value)
+                },
+            );
         }
         let is_good = |point: &&LlmSweepPoint| point.good_fraction().is_some_and(|good| good >= GOOD_FRACTION);
         // The highest value below the first one that is not good: a good one above that was luck.
@@ -100,7 +128,7 @@ impl LlmSweep {
                 format!("{words}: met at all values, up to {} {}", self.flag, point.value)
             }
             Some(point) => format!("{words}: met up to {} {}", self.flag, point.value),
-            None => format!("{words}: not met, also at {} {}", self.flag, self.points.first().map_or(0.0, |p| p.value)),
+            None => format!("{words}: not met, even at {} {}", self.flag, self.points.first().map_or(0.0, |p| p.value)),
         }
     }
 
@@ -116,11 +144,7 @@ impl LlmSweep {
     pub fn page(&self) -> ReportPage {
         let first = self.points.first();
         let url = first.map(|point| point.run.target.url.clone()).unwrap_or_default();
-        let untrusted = self.points.iter().filter(|point| !point.run.trust.ok);
-        let points = untrusted.map(|point| {
-            let reasons = point.run.trust.reasons.join("; ");
-            VerdictPoint::new(Tone::Doubt, format!("{} {} is not trusted: {reasons}", self.flag, point.value))
-        });
+        let points = self.doubts().into_iter().map(|(_, words)| VerdictPoint::new(Tone::Doubt, words));
         let points: Vec<VerdictPoint> = points.collect();
         let verdict = PageVerdict {
             tone: if points.is_empty() { Tone::Plain } else { Tone::Doubt },
@@ -158,23 +182,26 @@ impl LlmSweep {
             self.time_chart("End to end", |llm| &llm.e2e_ms, limits.e2e),
         ];
         let charts = charts.into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
-        let words = format!("Each point is a run at one {}.", self.flag);
+        let words = format!("Each point is a run; its name is the {}.", self.flag);
         Section::new("Throughput against time", [Block::Text(words)].into_iter().chain(charts).collect())
     }
 
     /// Chart of times over tokens per second, with their objective.
     fn time_chart(&self, title: &str, times: fn(&RunLlm) -> &Percentiles, limit: Option<Nanos>) -> Chart {
-        let mut points: Vec<RunLlm> = self.points.iter().map(LlmSweepPoint::llm).collect();
-        points.sort_by(|a, b| a.output_tokens_per_s.total_cmp(&b.output_tokens_per_s));
+        let mut points: Vec<(f64, RunLlm)> = self.points.iter().map(|point| (point.value, point.llm())).collect();
+        points.sort_by(|a, b| a.1.output_tokens_per_s.total_cmp(&b.1.output_tokens_per_s));
         let line = |name: &str, of: fn(&Percentiles) -> Option<f64>| {
-            let value = |llm: &RunLlm| (llm.output_tokens_per_s, of(times(llm)));
+            let value = |(_, llm): &(f64, RunLlm)| (llm.output_tokens_per_s, of(times(llm)));
             ChartLine::new(name, points.iter().map(value))
         };
-        let scale = AxisScale::fitting(points.iter().flat_map(|llm| [times(llm).p50, times(llm).p99]).flatten());
+        let both = |(_, llm): &(f64, RunLlm)| [times(llm).p50, times(llm).p99];
+        let scale = AxisScale::fitting(points.iter().flat_map(both).flatten());
+        let names = points.iter().map(|(value, _)| value.to_string());
         let x = ChartAxis::new("tokens out per second", ValueUnit::Other("tokens/s".into()));
         let y = ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale);
-        let mut chart =
-            Chart::new(title, x, y).line(line("p50", |times| times.p50)).line(line("p99", |times| times.p99));
+        let mut chart = Chart::new(title, x, y)
+            .line(line("p50", |times| times.p50))
+            .line(line("p99", |times| times.p99).labelled(names));
         let level = |limit: Nanos| ChartLevel { at: limit.as_millis_f64(), name: "objective".to_owned() };
         chart.levels.extend(limit.map(level));
         chart
@@ -188,7 +215,8 @@ impl LlmSweep {
     fn by_value(&self) -> Section {
         let x = || {
             let unit = if self.flag == "rate" { ValueUnit::PerSecond } else { ValueUnit::Count };
-            ChartAxis::new(&self.flag, unit).scaled(AxisScale::fitting(self.points.iter().map(|point| point.value)))
+            let values = || self.points.iter().map(|point| point.value);
+            ChartAxis::new(&self.flag, unit).scaled(AxisScale::fitting(values())).marking(values())
         };
         let line = |name: &str, of: &dyn Fn(&LlmSweepPoint) -> f64| {
             ChartLine::new(name, self.points.iter().map(|point| (point.value, Some(of(point)))))

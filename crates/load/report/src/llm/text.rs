@@ -106,7 +106,9 @@ fn notices(llm: &RunLlm) -> Vec<String> {
     let mut words = Vec::new();
     let without_usage = llm.requests.saturating_sub(llm.with_usage);
     if llm.requests > 0 && llm.with_usage == 0 {
-        words.push("no usage from the server: chunks are counted, which may hold several tokens; no TPOT".to_owned());
+        words.push(
+            "no usage from the server: chunks are counted instead, which may hold several tokens; no TPOT".to_owned(),
+        );
     } else if without_usage > 0 {
         words.push(format!("{} responses without usage: their tokens are not counted", count(without_usage)));
     }
@@ -162,7 +164,7 @@ fn itself(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     if let Some(per_request) = run.cpu_us_per_request.filter(|_| llm.chunks > 0) {
         let per_chunk = per_request * run.requests.total as f64 / llm.chunks as f64;
         lines.push(
-            paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]),
+            paint.line("", &[format!("{} CPU per chunk, including all work for its request", ms(per_chunk / 1e3))]),
         );
         lines.extend(
             streams::own_part(llm)

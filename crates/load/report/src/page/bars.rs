@@ -1,6 +1,6 @@
 //! Values beside each other: a bar and its number for each.
 
-use super::ValueUnit;
+use super::{ValueInterval, ValueUnit};
 
 /// Rows of bars that begin at zero, so that their lengths can be compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct BarRow {
     /// The length of the bar; >= 0.
     pub value: f64,
     /// The interval in which the value lies, if it is known.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<ValueInterval>,
     /// Text after the number, e.g. a fraction; may be empty.
     pub note: String,
     /// The number of its colour.
@@ -37,7 +37,7 @@ pub struct BarRow {
 impl BarChart {
     /// The end of the longest bar or interval; above 0.
     pub(super) fn max_value(&self) -> f64 {
-        let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high.max(bar.value)));
+        let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |of| of.high.max(bar.value)));
         let most = ends.fold(0.0, f64::max);
         if most > 0.0 { most } else { 1.0 }
     }

@@ -200,11 +200,10 @@ mod tests {
             for (from, to, times) in merged(&intervals) {
                 let counts = counts(&times, &cells.bounds);
                 prop_assert_eq!(counts.iter().sum::<u64>(), times.count());
+                let recorded: Vec<(f64, u64)> = times.recorded().map(|(time, n)| (time.as_millis_f64(), n)).collect();
                 for (row, bounds) in cells.bounds.windows(2).enumerate() {
-                    let naive: u64 = times.recorded().filter(|(time, _)| {
-                        let ms = time.as_millis_f64();
-                        (row == 0 || ms >= bounds[0]) && (row + 1 == rows || ms < bounds[1])
-                    }).map(|(_, count)| count).sum();
+                    let is_in = |ms: f64| (row == 0 || ms >= bounds[0]) && (row + 1 == rows || ms < bounds[1]);
+                    let naive: u64 = recorded.iter().filter(|(ms, _)| is_in(*ms)).map(|(_, count)| count).sum();
                     prop_assert_eq!(counts[row], naive);
                 }
                 let column = cells.columns.iter().find(|column| column.from == from);

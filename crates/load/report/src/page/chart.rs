@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ChartAxis, ChartCells, Tone, ValueUnit};
+use super::{ChartAxis, ChartCells, Tone, ValueInterval, ValueUnit};
 use weir_measure::slo::{Slo, SloCriterion, TimeKind};
 
 /// Line chart of a page, with its axes, marked periods and levels.
@@ -47,11 +47,13 @@ pub struct ChartLine {
     /// Values, as many as `x`; None is a gap.
     pub y: Vec<Option<f64>>,
     /// The interval round each point, e.g. of 95%: as many as `x`, or none at all.
-    pub band: Vec<Option<(f64, f64)>>,
+    pub band: Vec<Option<ValueInterval>>,
     /// Points that are not to be relied on, by index; they are drawn hollow.
     pub untrusted: Vec<usize>,
     /// Whether it is drawn only once a reader chooses it; such a line has a colour of its own.
     pub hidden: bool,
+    /// Names of its points, as many as `x`, or none at all; those without room are left out.
+    pub labels: Vec<String>,
 }
 
 /// Marked period of the x axis.
@@ -106,7 +108,7 @@ impl ChartLine {
 
     /// With an interval round each point.
     #[must_use]
-    pub fn within(mut self, band: impl IntoIterator<Item = Option<(f64, f64)>>) -> Self {
+    pub fn within(mut self, band: impl IntoIterator<Item = Option<ValueInterval>>) -> Self {
         self.band = band.into_iter().collect();
         self
     }
@@ -139,6 +141,13 @@ impl ChartLine {
         self
     }
 
+    /// With a name at each point.
+    #[must_use]
+    pub fn labelled(mut self, labels: impl IntoIterator<Item = String>) -> Self {
+        self.labels = labels.into_iter().collect();
+        self
+    }
+
     /// Not drawn until a reader chooses it.
     #[must_use]
     pub fn hidden(mut self) -> Self {
@@ -148,7 +157,7 @@ impl ChartLine {
 
     /// All values that it shows, its band's too.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
-        let band = self.band.iter().flatten().flat_map(|(low, high)| [*low, *high]);
+        let band = self.band.iter().flatten().flat_map(|of| [of.low, of.high]);
         self.y.iter().flatten().copied().chain(band)
     }
 }
@@ -234,17 +243,20 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
                 "y": line.y.iter().map(|y| y.map_or(Value::Null, number)).collect::<Vec<_>>(),
             });
             if !line.band.is_empty() {
-                let side = |side: fn(&(f64, f64)) -> f64| -> Value {
+                let side = |side: fn(&ValueInterval) -> f64| -> Value {
                     line.band.iter().map(|b| b.as_ref().map_or(Value::Null, |b| number(side(b)))).collect()
                 };
-                fields["low"] = side(|b| b.0);
-                fields["high"] = side(|b| b.1);
+                fields["low"] = side(|of| of.low);
+                fields["high"] = side(|of| of.high);
             }
             if !line.untrusted.is_empty() {
                 fields["untrusted"] = json!(line.untrusted);
             }
             if line.hidden {
                 fields["hidden"] = json!(true);
+            }
+            if !line.labels.is_empty() {
+                fields["labels"] = json!(line.labels);
             }
             fields
         });
@@ -296,7 +308,10 @@ mod tests {
         let axis = |name| ChartAxis::new(name, ValueUnit::Count);
         let x = [1.0, 2.0, 3.0];
         Chart::new("t", axis("x"), axis("y"))
-            .line(ChartLine::new("a", x.map(|x| (x, Some(x * 1.0 / 3.0)))).within(x.map(|x| Some((0.0, x)))))
+            .line(
+                ChartLine::new("a", x.map(|x| (x, Some(x * 1.0 / 3.0))))
+                    .within(x.map(|x| Some(ValueInterval { low: 0.0, high: x }))),
+            )
             .line(ChartLine::new("b", x.map(|x| (x, None))).in_tone(Tone::Bad))
             .line(ChartLine::new("c", [(1.0, Some(f64::NAN))]))
     }

@@ -19,6 +19,7 @@ mod render;
 mod run;
 pub mod svg;
 pub mod table;
+mod value_interval;
 
 pub use self::bars::{BarChart, BarRow};
 pub use self::cells::{CellColumn, ChartCells};
@@ -28,6 +29,7 @@ pub use self::render::render;
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};
 pub use self::table::{PageTable, TableCell};
+pub use self::value_interval::ValueInterval;
 pub use crate::axis::{AxisScale, ChartAxis};
 pub use crate::unit::ValueUnit;
 use weir_measure::compare::Finding;

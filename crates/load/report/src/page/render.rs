@@ -9,7 +9,8 @@ use ring::digest::{SHA256, digest};
 
 use super::html::Html;
 use super::{
-    BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
+    BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, ValueInterval, VerdictPoint,
+    chart, svg,
 };
 use weir_page::{REPORT_SCRIPT, STYLE};
 
@@ -188,7 +189,7 @@ fn bars(html: &mut Html, bars: &BarChart) {
         }
         html.text(&bar.name).raw("</th><td class=\"n\">");
         html.text(&bars.unit.format(bar.value));
-        if let Some((low, high)) = bar.interval {
+        if let Some(ValueInterval { low, high }) = bar.interval {
             let ends = format!(" [{} \u{2013} {}]", bars.unit.format(low), bars.unit.format(high));
             html.raw("<small>").text(&ends).raw("</small>");
         }

@@ -2,7 +2,7 @@
 
 use super::cells::SHADES;
 use super::html::Html;
-use super::{BarRow, Chart, ChartCells, ChartLine};
+use super::{BarRow, Chart, ChartCells, ChartLine, ValueInterval};
 use crate::axis::AxisRange;
 use weir_page::CHART_STYLE;
 
@@ -126,6 +126,28 @@ fn body(html: &mut Html, chart: &Chart) {
         path(html, "line h", &hue, &shape);
         dots(html, &frame, line, &hue);
     }
+    point_names(html, &frame, &chart.lines);
+}
+
+/// Names of points, above them or below; those without room are left out.
+fn point_names(html: &mut Html, frame: &ChartFrame<'_>, lines: &[ChartLine]) {
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for line in lines {
+        for ((name, x), y) in line.labels.iter().zip(&line.x).zip(&line.y) {
+            let Some(y) = y.filter(|y| frame.y.contains(*y)) else { continue };
+            let half = name.chars().count() as f64 * CHARACTER_WIDTH / 2.0;
+            let x = frame.x(*x).clamp(frame.left + half, (WIDTH - half).max(frame.left + half));
+            let is_free = |at: &f64| {
+                let apart = |(other, side, height): &(f64, f64, f64)| {
+                    (other - x).abs() > side + half + 3.0 || (height - at).abs() > 13.0
+                };
+                (12.0..HEIGHT - BOTTOM_MARGIN).contains(at) && taken.iter().all(apart)
+            };
+            let Some(at) = [frame.y(y) - 8.0, frame.y(y) + 17.0].into_iter().find(is_free) else { continue };
+            taken.push((x, half, at));
+            label(html, x, at, "middle", name);
+        }
+    }
 }
 
 /// Cells of a heat map: a path for each shade.
@@ -161,7 +183,7 @@ pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
     html.raw(if bar.untrusted { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
     rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
-    if let Some((low, high)) = bar.interval {
+    if let Some(ValueInterval { low, high }) = bar.interval {
         let ends = [low, high].map(|end| round(end / most * 100.0));
         path(html, "whisker", "", &format!("M{} 5H{}M{0} 2V8M{1} 2V8", ends[0], ends[1]));
     }
@@ -223,7 +245,7 @@ fn interval_path(frame: &ChartFrame<'_>, line: &ChartLine, place: f64) -> String
     // Of points that share a column the first is enough.
     let apart = points.filter(|(x, _)| last.replace(column(frame, *x)) != Some(column(frame, *x)));
     apart
-        .map(|(x, (low, high))| {
+        .map(|(x, ValueInterval { low, high })| {
             format!("M{} {}V{}", round(frame.x(x) + place * INTERVAL_SPACING), frame.y(low), frame.y(high))
         })
         .collect()
@@ -238,8 +260,8 @@ fn envelope(frame: &ChartFrame<'_>, line: &ChartLine) -> String {
     let points: Vec<_> = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?))).collect();
     let step = points.len().div_ceil(MAX_POINT_COLUMNS as usize).max(1);
     let sides = points.chunks(step).filter_map(|chunk| {
-        let low = chunk.iter().map(|p| p.1.0).fold(f64::INFINITY, f64::min);
-        Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.1).fold(f64::NEG_INFINITY, f64::max)))
+        let low = chunk.iter().map(|p| p.1.low).fold(f64::INFINITY, f64::min);
+        Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.high).fold(f64::NEG_INFINITY, f64::max)))
     });
     let sides: Vec<_> = sides.collect();
     let there = sides.iter().map(|(x, _, high)| (frame.x(*x), frame.y(*high)));
@@ -274,6 +296,24 @@ mod tests {
 
     fn drawn(chart: &Chart) -> String {
         line_path(&frame(chart), &chart.lines[0])
+    }
+
+    #[test]
+    fn names_of_points_are_drawn_where_there_is_room() {
+        let names = |points: &[(f64, f64)], names: &[&str]| {
+            let line = ChartLine::new("l", points.iter().map(|(x, y)| (*x, Some(*y))));
+            let chart = Chart { lines: vec![line.labelled(names.iter().map(|name| (*name).into()))], ..chart([]) };
+            let drawn = file(&chart);
+            names.iter().map(|name| drawn.contains(&format!(">{name}</text>"))).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[(0.0, 50.0), (100.0, 50.0)], &["one", "two"]), [true, true]);
+        // Two share a place: above it and below it; the third has none.
+        assert_eq!(
+            names(&[(0.0, 50.0), (50.0, 50.0), (50.1, 50.0), (50.2, 50.0)], &["a", "b", "c", "d"]),
+            [true, true, true, false]
+        );
+        // At the upper edge there is room below.
+        assert_eq!(names(&[(0.0, 0.0), (50.0, 100.0)], &["low", "high"]), [true, true]);
     }
 
     #[test]

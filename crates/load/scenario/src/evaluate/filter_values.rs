@@ -96,7 +96,7 @@ pub(super) fn query_param(url: &str, name: &str) -> Option<String> {
     pairs.find(|(given, _)| decoded(given) == name).map(|(_, value)| decoded(value))
 }
 
-/// What `urlEncode` escapes.
+/// Characters that `urlEncode` escapes.
 const URL_RESERVED: &AsciiSet = &percent::RESERVED.remove(b'/');
 
 /// Text with the character references of HTML replaced, also those without a semicolon.

@@ -66,7 +66,7 @@ impl SpanFeed {
         self.update(&Vec::new);
         let missed = self.requests.missed();
         if missed > 0 {
-            messages.always(&format!("{missed} sampled requests have no span: they ended faster than they were taken"));
+            messages.always(&format!("{missed} sampled requests have no span: they ended before weir could read them"));
         }
         for exporter in self.exporters {
             let SpanCounts { exported, dropped } = exporter.close(END_GRACE);

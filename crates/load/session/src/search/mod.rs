@@ -7,4 +7,4 @@ mod search_feed;
 mod search_run;
 
 pub use self::search_feed::SearchFeed;
-pub use self::search_run::{SearchOutputs, conclude, failure, search};
+pub use self::search_run::{ResultRules, SearchOutputs, SearchPaths, conclude, failure, search};

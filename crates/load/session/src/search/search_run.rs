@@ -78,15 +78,23 @@ fn finish(bar: &mut Option<(usize, ProgressBar)>) {
     }
 }
 
-/// Delivers, prints and writes the result of a search, or why there is none; returns the exit code. `as_json` is whether
-/// the report is JSON, `strict` whether a search fails whose limit is weir itself.
+/// Form and judgement of a search's result.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultRules {
+    /// Whether the report is JSON.
+    pub as_json: bool,
+    /// Whether a search fails whose limit is weir itself.
+    pub strict: bool,
+}
+
+/// Delivers, prints and writes the result of a search, or why there is none; returns the exit code.
 ///
 /// # Errors
 /// One line: a file cannot be written, or the input is why there is no result.
 pub fn conclude(
     found: Result<CapacityReport, CapacityError>,
     (feed, outputs): (SearchFeed, SearchOutputs),
-    (as_json, strict): (bool, bool),
+    ResultRules { as_json, strict }: ResultRules,
     messages: &Messages,
 ) -> Result<u8, String> {
     match found {
@@ -136,6 +144,17 @@ fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
     }
 }
 
+/// Paths of a search's output files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SearchPaths<'p> {
+    /// Result.
+    pub out: Option<&'p Path>,
+    /// HTML report.
+    pub html: Option<&'p Path>,
+    /// Lines while the search goes on.
+    pub jsonl: Option<&'p Path>,
+}
+
 /// Output files of a search.
 #[derive(Debug)]
 pub struct SearchOutputs {
@@ -150,10 +169,7 @@ impl SearchOutputs {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub fn open(
-        (out, html, jsonl): (Option<&Path>, Option<&Path>, Option<&Path>),
-        args: &[OsString],
-    ) -> Result<Self, String> {
+    pub fn open(SearchPaths { out, html, jsonl }: SearchPaths<'_>, args: &[OsString]) -> Result<Self, String> {
         let all =
             Self { out: OutputFile::open(out)?, html: OutputFile::open_page(html)?, jsonl: OutputFile::open(jsonl)? };
         let by_flag = [("--out", all.out.as_ref()), ("--html", all.html.as_ref()), ("--out-jsonl", all.jsonl.as_ref())];

@@ -23,7 +23,7 @@ function makeCharts({ kind, reads_events }, choose) {
   const isOpen = kind === "rate" || kind === "log";
   const make = (title, note, y, lines) => RunChart.make(title, note, y, lines, peers, choose);
   const level = kind === "rate" ? [{ name: "set", hue: 2 }] : [];
-  const rate = make("Throughput", "Requests by when they ended.", { ...PER_SECOND },
+  const rate = make("Throughput", "Requests by end time.", { ...PER_SECOND },
     [{ name: "ok", hue: 0 }, { name: "failed", hue: "bad" }, ...level]);
   const times = make("Response time", "Of successes, from the intended start.", { name: "response time", unit: "ms", scale: "log" },
     [{ name: "p50", hue: 0 }, { name: "p95", hue: 3 }, { name: "p99", hue: 1 }, { name: "max", hue: 2 }]);
@@ -38,7 +38,7 @@ function makeCharts({ kind, reads_events }, choose) {
   const gaps = reads_events ? HeatChart.make("Heat map of gaps", "Between two events of a response; darker: more gaps.", { name: "gap", unit: "ms", scale: "log" },
     [{ name: "p50", hue: 8 }, { name: "p99", hue: 1 }], peers, choose) : null;
   const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
-  const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
+  const events = reads_events ? make("Events", "Of streamed responses, by arrival time.", { ...PER_SECOND, name: "events per second" },
     [{ name: "events", hue: 0 }]) : null;
   // A script may open its first WebSocket at any time.
   let held = null, upgrades = null;

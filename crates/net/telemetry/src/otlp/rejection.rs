@@ -1,11 +1,11 @@
-//! What a collector has rejected of a request that it has accepted.
+//! Part of an accepted request that a collector has rejected.
 
 use prost::Message;
 use serde::Deserialize;
 
 use crate::http_receiver::one_line;
 
-/// What a collector has rejected of a request that it has accepted.
+/// Part of an accepted request that a collector has rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportRejection {
     /// Number of spans or data points; > 0.

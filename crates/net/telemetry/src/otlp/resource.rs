@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::span::AttributeValue;
 
-/// What the telemetry is about.
+/// Subject of the telemetry.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 pub struct OtlpResource {
     /// Attributes, such as `service.name`.
@@ -13,7 +13,7 @@ pub struct OtlpResource {
     pub attributes: Vec<OtlpAttribute>,
 }
 
-/// What has made the telemetry.
+/// Source of the telemetry.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 pub struct OtlpScope {
     /// Name.

@@ -77,6 +77,17 @@ pub type JobId = u64;
 /// Number of a host, from 0 in the order of [`Dispatch::add_host`].
 pub type HostId = u32;
 
+/// Numbers of jobs of a [`Dispatch`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DispatchSizes {
+    /// Jobs that are queued.
+    pub queued: usize,
+    /// Jobs that retry, or wait for their host.
+    pub retrying: usize,
+    /// Jobs that are leased.
+    pub leased: usize,
+}
+
 /// State machine of jobs, keys and hosts: events and the time go in, actions come out.
 ///
 /// An event costs the logarithm of the jobs, keys and hosts, plus the windows of one key. Time may stand still between
@@ -131,10 +142,9 @@ impl Dispatch {
         }
     }
 
-    /// Numbers of jobs that are queued, retrying, and leased.
-    pub fn sizes(&self) -> (usize, usize, usize) {
-        let (queued, dead, _) = self.queue.sizes();
-        (queued, dead, self.leased)
+    /// Numbers of jobs.
+    pub fn sizes(&self) -> DispatchSizes {
+        DispatchSizes { queued: self.queue.queued(), retrying: self.queue.retrying(), leased: self.leased }
     }
 
     /// Number of usable keys.

@@ -180,9 +180,14 @@ impl JobQueue {
         self.jobs.values()
     }
 
-    /// Numbers of jobs that are queued, that retry or wait for the host, and in all.
-    pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        (self.queued, self.retrying.len() + self.waiting_for_host, self.jobs.len())
+    /// Number of jobs that are queued.
+    pub(super) fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Number of jobs that retry or wait for the host.
+    pub(super) fn retrying(&self) -> usize {
+        self.retrying.len() + self.waiting_for_host
     }
 }
 

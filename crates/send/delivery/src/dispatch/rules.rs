@@ -43,8 +43,7 @@ pub struct DispatchRules {
 
 impl Default for DispatchRules {
     fn default() -> Self {
-        let mut retryable =
-            policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 599)], ..Default::default() };
+        let mut retryable = policy::Retryable { statuses: vec![408..=408, 425..=425, 500..=599], ..Default::default() };
         // Protocol errors and failed handshakes are not the job's failures.
         retryable.kinds.extend([FailureKind::Protocol, FailureKind::Tls]);
         let backoff = Backoff { min: Nanos::from_millis(500), max: Nanos::from_secs(60) };

@@ -27,6 +27,20 @@ const QUANTILE_PERIOD: Nanos = Nanos::from_secs(30);
 /// Time in which the memory of a pause halves.
 const PAUSE_HALF_LIFE: Nanos = Nanos::from_secs(60);
 
+/// Time without a response.
+#[derive(Clone, Copy, Debug, Default)]
+struct ResponseGap {
+    begin: Nanos,
+    end: Nanos,
+}
+
+/// A pause that was longer than expected.
+#[derive(Clone, Copy, Debug, Default)]
+struct LongPause {
+    length: Nanos,
+    ended_at: Nanos,
+}
+
 /// Requests and responses of one host, as far as they concern silence.
 #[derive(Clone, Debug)]
 pub(super) struct SilenceDetector {
@@ -40,10 +54,10 @@ pub(super) struct SilenceDetector {
     confirmed_at: Nanos,
     /// Whether one of them has left.
     has_departed: bool,
-    /// Begin and end of the latest time without a response to [`MIN_UNANSWERED`] requests.
-    gap: (Nanos, Nanos),
-    /// Length and end of the last pause that was longer than expected.
-    pause: (Nanos, Nanos),
+    /// Latest time without a response to [`MIN_UNANSWERED`] requests.
+    gap: ResponseGap,
+    /// The last pause that was longer than expected.
+    pause: LongPause,
 }
 
 impl SilenceDetector {
@@ -55,8 +69,8 @@ impl SilenceDetector {
             first_at: Nanos::ZERO,
             confirmed_at: Nanos::ZERO,
             has_departed: false,
-            gap: (Nanos::ZERO, Nanos::ZERO),
-            pause: (Nanos::ZERO, Nanos::ZERO),
+            gap: ResponseGap::default(),
+            pause: LongPause::default(),
         }
     }
 
@@ -78,12 +92,12 @@ impl SilenceDetector {
     /// Records a response to a request that was sent then. `is_typical`: the time counts as a response time.
     pub(super) fn responded(&mut self, now: Nanos, sent: Nanos, is_typical: bool) {
         if self.unanswered >= MIN_UNANSWERED {
-            self.gap = (self.first_at, now);
+            self.gap = ResponseGap { begin: self.first_at, end: now };
         }
-        let (begin, end) = self.gap;
+        let ResponseGap { begin, end } = self.gap;
         let length = end - begin;
         if sent + Nanos(length.0 / 2) <= end && length > self.expected_pause(now) {
-            self.pause = (length, now);
+            self.pause = LongPause { length, ended_at: now };
         }
         self.responded_at = now;
         self.connection_failed();
@@ -123,12 +137,12 @@ impl SilenceDetector {
     /// Expects pauses of any length.
     #[cfg(test)]
     pub(super) fn disable(&mut self) {
-        self.pause = (Nanos::NEVER, Nanos::NEVER);
+        self.pause = LongPause { length: Nanos::NEVER, ended_at: Nanos::NEVER };
     }
 
     /// Length up to which a pause is expected.
     fn expected_pause(&self, now: Nanos) -> Nanos {
-        let (length, ended_at) = self.pause;
+        let LongPause { length, ended_at } = self.pause;
         let half_lives = ((now - ended_at).0 / PAUSE_HALF_LIFE.0).min(63);
         Nanos(length.0 >> half_lives)
     }

@@ -41,9 +41,12 @@ pub(super) struct InFlightRequests {
     in_transit_requests: u64,
     #[serde(skip)]
     in_transit_weight: u64,
-    /// Number and weight of the requests without an outcome.
+    /// Number of the requests without an outcome.
     #[serde(skip)]
-    in_flight: (u64, u64),
+    in_flight_requests: u64,
+    /// Their weight.
+    #[serde(skip)]
+    in_flight_weight: u64,
 }
 
 impl InFlightRequests {
@@ -66,7 +69,8 @@ impl InFlightRequests {
     pub(super) fn push(&mut self, open: OpenRequest) -> WindowSlot {
         self.in_transit_requests += 1;
         self.in_transit_weight = self.in_transit_weight.saturating_add(open.weight);
-        self.in_flight = (self.in_flight.0 + 1, self.in_flight.1.saturating_add(open.weight));
+        self.in_flight_requests += 1;
+        self.in_flight_weight = self.in_flight_weight.saturating_add(open.weight);
         self.requests.push_back(open);
         WindowSlot(self.first_number + self.requests.len() as u64 - 1)
     }
@@ -79,7 +83,8 @@ impl InFlightRequests {
     /// Records the outcome of a request.
     pub(super) fn end(&mut self, slot: WindowSlot) -> Option<&mut OpenRequest> {
         let weight = self.get(slot)?.weight;
-        self.in_flight = (self.in_flight.0 - 1, self.in_flight.1.saturating_sub(weight));
+        self.in_flight_requests -= 1;
+        self.in_flight_weight = self.in_flight_weight.saturating_sub(weight);
         let open = self.get(slot)?;
         open.ended = true;
         Some(open)
@@ -88,8 +93,8 @@ impl InFlightRequests {
     /// Amount without an outcome.
     pub(super) fn in_flight(&self, unit: LimitUnit) -> u64 {
         match unit {
-            LimitUnit::Requests => self.in_flight.0,
-            LimitUnit::Weight => self.in_flight.1,
+            LimitUnit::Requests => self.in_flight_requests,
+            LimitUnit::Weight => self.in_flight_weight,
         }
     }
 
@@ -98,7 +103,7 @@ impl InFlightRequests {
         let open = || self.requests.iter().filter(|open| !open.ended);
         let in_transit = || self.requests.iter().filter(|open| !open.arrived);
         let weight = |sum: u64, open: &OpenRequest| sum.saturating_add(open.weight);
-        self.in_flight = (open().count() as u64, open().fold(0, weight));
+        (self.in_flight_requests, self.in_flight_weight) = (open().count() as u64, open().fold(0, weight));
         (self.in_transit_requests, self.in_transit_weight) =
             (in_transit().count() as u64, in_transit().fold(0, weight));
         let numbered = self.requests.iter().zip(self.first_number..);

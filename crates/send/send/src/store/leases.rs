@@ -23,6 +23,15 @@ pub(super) struct LeaseEntry {
     pub(super) bytes: u64,
 }
 
+/// Job with an expired lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExpiredLease {
+    /// Number of the job.
+    pub(super) job: u64,
+    /// Its size.
+    pub(super) bytes: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     by_job: FxHashMap<u64, LeaseEntry>,
@@ -73,25 +82,28 @@ impl Leases {
         renewed
     }
 
-    /// Jobs with expired leases: number and size. They stay until they are released.
-    pub(super) fn expired(&self, now: Nanos) -> Vec<(u64, u64)> {
+    /// Jobs with expired leases. They stay until they are released.
+    pub(super) fn expired(&self, now: Nanos) -> Vec<ExpiredLease> {
         let lapsed = self.by_expiry.iter().take_while(|(until, _)| *until <= now);
-        lapsed.filter_map(|(_, number)| Some((*number, self.by_job.get(number)?.bytes))).collect()
+        lapsed
+            .filter_map(|(_, number)| Some(ExpiredLease { job: *number, bytes: self.by_job.get(number)?.bytes }))
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Leases;
+    use super::{ExpiredLease, Leases};
     use weir_base::Nanos;
 
     #[test]
     fn a_lease_ends_with_its_time_or_with_the_next_one() {
         let mut leases = Leases::default();
+        let (seven, eight) = (ExpiredLease { job: 7, bytes: 5 }, ExpiredLease { job: 8, bytes: 6 });
         let first = leases.acquire(7, Nanos(10), 5);
         let other = leases.acquire(8, Nanos(20), 6);
         assert_eq!(leases.expired(Nanos(9)), []);
-        assert_eq!(leases.expired(Nanos(10)), [(7, 5)]);
+        assert_eq!(leases.expired(Nanos(10)), [seven]);
         assert_eq!(leases.renew(&[first, other], Nanos(30)), [first, other]);
         assert_eq!(leases.expired(Nanos(29)), []);
         let second = leases.acquire(7, Nanos(40), 5);
@@ -99,10 +111,10 @@ mod tests {
         assert_eq!(leases.renew(&[first], Nanos(50)), []);
         let released = leases.release(8).expect("a lease");
         assert!(leases.get(other).is_none());
-        assert_eq!(leases.expired(Nanos(40)), [(7, 5)]);
+        assert_eq!(leases.expired(Nanos(40)), [seven]);
         let third = leases.acquire(8, Nanos(40), 6);
         leases.restore(8, released);
         assert!(leases.get(other).is_some() && leases.get(third).is_none());
-        assert_eq!(leases.expired(Nanos(40)), [(8, 6), (7, 5)]);
+        assert_eq!(leases.expired(Nanos(40)), [eight, seven]);
     }
 }

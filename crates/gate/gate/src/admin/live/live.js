@@ -66,7 +66,7 @@ function render() {
   byId("state").classList.toggle("draining", Boolean(history.state?.draining));
   const last = history.last();
   const words = lostSince !== null ? `not reachable since ${clockTime(lostSince)}; asked again each second`
-    : !last ? "connecting" : `${history.state.draining ? "draining: readiness says no" : "serving"} \u00b7 as of ${clockTime(last.x)}`;
+    : !last ? "connecting" : `${history.state.draining ? "draining: not ready" : "serving"} \u00b7 as of ${clockTime(last.x)}`;
   setText(byId("state"), words);
   document.title = `${lostSince !== null ? "not reachable \u00b7 " : history.state?.draining ? "draining \u00b7 " : ""}${location.host} \u00b7 weir gate`;
   if (!last) return;

@@ -17,7 +17,7 @@ fn the_demo_has_its_routes_and_responses() {
         assert_eq!((route.rewrite.path.as_deref(), &route.rewrite.query), (Some("/api/work"), &QueryRule::Drop));
         let stage = HedgeStage { after: StageTrigger::Time(Nanos::from_millis(300)), on_failure: true, attempts: 2 };
         assert_eq!(route.policy.policy, Policy { stages: vec![stage], budget: None, ..Policy::default() });
-        assert_eq!((&route.policy.success.statuses, route.policy.success.json), (&vec![(200, 200)], true));
+        assert_eq!((&route.policy.success.statuses, route.policy.success.json), (&vec![200..=200], true));
         let deadline = route.deadline_from.as_ref().unwrap();
         assert_eq!((&deadline.location, deadline.unit, deadline.above), (&place, Nanos::MILLI, 300));
         assert_eq!(deadline.invalid_response.body, r#"{"message":"Endpoint timeout parameter should be INTEGER"}"#);

@@ -103,7 +103,7 @@ fn upstreams_are_read() {
         }
     );
     let check = HealthCheck {
-        probe: HealthProbe::Http { path: "/healthz?a".into(), statuses: vec![(204, 204)] },
+        probe: HealthProbe::Http { path: "/healthz?a".into(), statuses: vec![204..=204] },
         interval: Nanos::from_secs(9),
         timeout: Nanos::SECOND,
     };
@@ -242,7 +242,7 @@ fn policies_are_read() {
             max_retries: 2,
             on: Retryable {
                 kinds: vec![FailureKind::Connect, FailureKind::Closed],
-                statuses: vec![(500, 599), (429, 429)],
+                statuses: vec![500..=599, 429..=429],
                 ..Retryable::default()
             },
             backoff: Backoff { min: Nanos::from_millis(10), max: Nanos::from_secs(2) },
@@ -253,7 +253,7 @@ fn policies_are_read() {
     };
     assert_eq!((read.name.as_str(), &read.policy, read.max_buffer_bytes), ("quick", &policy, 1024));
     let success = &read.success;
-    assert_eq!((&success.statuses, success.json), (&vec![(200, 299), (304, 304)], true));
+    assert_eq!((&success.statuses, success.json), (&vec![200..=299, 304..=304], true));
     assert_eq!((&success.schema, success.max_body_bytes), (&Some(serde_json::json!({"type": "object"})), 2_000_000));
     assert_eq!(success.headers, [(HeaderName::from_static("x-ok"), HeaderValue::from_static("yes"))]);
     let known = |name, form| (HeaderName::from_static(name), form);

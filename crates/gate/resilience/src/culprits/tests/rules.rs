@@ -95,8 +95,8 @@ fn a_rule_that_cannot_be_meant_has_a_remedy() {
         (CulpritRule { min_time: f64::NAN, ..rule }, "min_time"),
         (CulpritRule { min_ratio: 1.0, ..rule }, "min_ratio 1"),
     ] {
-        let (what, remedy) = wrong.fault().expect("a fault");
-        assert!(what.contains(named) && !remedy.is_empty(), "{what}");
+        let fault = wrong.fault().expect("a fault");
+        assert!(fault.what.contains(named) && !fault.remedy.is_empty(), "{fault}");
     }
 }
 

@@ -19,6 +19,7 @@ mod shared;
 
 use self::shared::SharedBuckets;
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_base::set_cache::SetCache;
 use weir_limits::fraction::Fraction;
 use weir_limits::models::token_bucket::Refill;
@@ -46,19 +47,19 @@ impl CallerRule {
         Self { limit, per, burst: limit, entries: 1 << 16 }
     }
 
-    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
-    pub fn fault(&self) -> Option<(String, String)> {
+    /// Fault of the first invalid field; `None` if the rule is valid.
+    pub fn fault(&self) -> Option<Fault> {
         let Self { limit, per, burst, entries } = *self;
         if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
-            Some((what, "write it as e.g. 100/1s".into()))
+            Some(Fault::new(what, "write it as e.g. 100/1s"))
         } else if !(1..=LimitWindow::MAX_LIMIT).contains(&burst) {
-            Some((
+            Some(Fault::new(
                 format!("a burst of {burst} is not possible"),
                 format!("make it 1 at least and {} at most", LimitWindow::MAX_LIMIT),
             ))
         } else if !(1..=Self::MAX_ENTRIES).contains(&entries) {
             let what = format!("{entries} callers cannot be remembered");
-            Some((what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
+            Some(Fault::new(what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
         } else {
             None
         }
@@ -123,7 +124,8 @@ impl CallerLimiter {
     /// # Errors
     /// After which time it would be allowed, and not a nanosecond earlier, if nothing else came from this caller until
     /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
-    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back.
+    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back,
+    /// and a second at most, since it grows for callers that come again.
     pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
         self.admit(now, key, weight).0
     }
@@ -144,41 +146,22 @@ impl CallerLimiter {
             let taken = take(&self.refill, full, self.latest, weight).map_err(|at| at - now);
             return (taken, state(&self.refill, *full, self.latest));
         };
-        if weight == 0 {
-            return (Ok(()), state(&self.refill, 0, self.latest));
-        }
-        let place = together.cache_key(key);
-        let (refill, full) = match together.own_bucket(key, weight) {
-            Some(own_bucket) => own_bucket,
-            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
-        };
-        // With a smaller part it may have been emptied for longer than a larger one takes to fill.
-        *full = (*full).min(refill.empty_at(self.latest));
-        let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
-        let state = state(&refill, *full, self.latest);
-        let taken = taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now });
-        (taken.inspect_err(|_| together.rejected(key, weight)), state)
+        together.admit(&mut self.full_at, (now, self.latest), key, weight)
     }
 }
 
 impl CallerLimiter {
     /// Corrects what a call has taken by what it turned out to weigh, and returns the caller's bucket: the difference
     /// comes back, or is taken also if it is not there, so that the caller waits until the bucket is no longer empty.
-    /// Where several gates share the rate, a bucket that is emptier than empty counts as empty.
+    /// Where several gates share the rate, that is this one's portion.
     pub fn correct(&mut self, now: Nanos, key: u64, taken: u64, weight: u64) -> BucketState {
         self.latest = self.latest.max(now);
-        let Some(together) = &mut self.shared else {
-            let full = self.full_at.get_or_insert(key, |full| *full);
-            *full = corrected(&self.refill, *full, self.latest, taken, weight);
-            return state(&self.refill, *full, self.latest);
-        };
-        let place = together.cache_key(key);
-        let (refill, full) = match together.own_bucket(key, weight.saturating_sub(taken)) {
-            Some(own_bucket) => own_bucket,
-            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
-        };
-        *full = corrected(&refill, *full, self.latest, taken, weight);
-        state(&refill, *full, self.latest)
+        if let Some(together) = &mut self.shared {
+            return together.correct(&mut self.full_at, self.latest, key, taken, weight);
+        }
+        let full = self.full_at.get_or_insert(key, |full| *full);
+        *full = corrected(&self.refill, *full, self.latest, taken, weight);
+        state(&self.refill, *full, self.latest)
     }
 }
 
@@ -208,6 +191,8 @@ fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(),
 
 #[cfg(test)]
 mod tests {
+    mod debts;
+
     use super::*;
     use proptest::prelude::*;
     use weir_base::rng::SeededRng;
@@ -280,8 +265,7 @@ mod tests {
             CallerRule { burst: 0, ..rule },
             CallerRule { entries: 0, ..rule },
         ];
-        let errors =
-            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let errors = faults.map(|rule| rule.fault().map(|fault| fault.to_string()).unwrap_or_default());
         assert_eq!(
             errors,
             [

@@ -7,9 +7,13 @@
 //! Callers with a part of their own are those that are short somewhere, and what they have moves to and fro. So there
 //! *tokens* stay what they are, and a larger bucket has room that is empty: whatever is moved, all gates together let
 //! through the burst, what comes back, and one call for each gate.
+//!
+//! A bucket may owe tokens, after a correction. What it owes moves with its tokens; that it owes them is noted apart,
+//! since a bucket that was emptied with a smaller part looks the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::{BucketState, corrected, state, take};
 use weir_base::Nanos;
 use weir_base::set_cache::SetCache;
 use weir_limits::fraction::Fraction;
@@ -17,6 +21,11 @@ use weir_limits::models::token_bucket::Refill;
 
 /// Callers that were short and have no part of their own, at most.
 const MAX_REJECTED_CALLERS: usize = 256;
+/// Callers that owe tokens, at most; beyond that, what is owed is forgiven.
+const MAX_DEBTORS: usize = 4096;
+/// Longest wait of a call that weighs more than this gate's portion holds: the portion follows demand within a lease,
+/// and demand that does not come again is forgotten.
+const MAX_WAIT_FOR_PORTION: Nanos = Nanos::SECOND;
 
 /// Buckets of a rate that several gates share, with the fraction that each caller has here.
 #[derive(Clone, Debug)]
@@ -28,6 +37,8 @@ pub(super) struct SharedBuckets {
     own_buckets: BTreeMap<u64, OwnBucket>,
     /// Weight rejected to callers without a bucket of their own since the last count.
     rejected_weight: BTreeMap<u64, u64>,
+    /// Callers whose buckets owe tokens, or did until lately.
+    debtors: BTreeSet<u64>,
     counted_at: Nanos,
     salt: u64,
 }
@@ -51,25 +62,88 @@ impl SharedBuckets {
             refill: whole.fraction(default_fraction),
             own_buckets,
             rejected_weight,
+            debtors: BTreeSet::new(),
             counted_at: Nanos::ZERO,
             salt,
         }
     }
 
+    /// See [`super::CallerLimiter::admit`]; the time of the call, and the latest time. `full_at` has the buckets of those
+    /// with the usual part.
+    pub(super) fn admit(
+        &mut self,
+        full_at: &mut SetCache<u128>,
+        (now, latest): (Nanos, Nanos),
+        key: u64,
+        weight: u64,
+    ) -> (Result<(), Nanos>, BucketState) {
+        let usual = self.refill;
+        if weight == 0 {
+            return (Ok(()), state(&usual, 0, latest));
+        }
+        let (place, was_in_debt) = (self.cache_key(key), self.debtors.contains(&key));
+        let (refill, full) = match self.own_bucket(key, weight) {
+            Some(own_bucket) => own_bucket,
+            None => (usual, full_at.get_or_insert(place, |full| *full)),
+        };
+        let empty = refill.empty_at(latest);
+        let is_in_debt = was_in_debt && *full > empty;
+        if !is_in_debt {
+            // With a smaller part it may have been emptied for longer than a larger one takes to fill.
+            *full = (*full).min(empty);
+        }
+        let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, latest, weight) };
+        let state = state(&refill, *full, latest);
+        if was_in_debt && !is_in_debt {
+            self.debtors.remove(&key);
+        }
+        let taken = taken.map_err(|at| if at == Nanos::NEVER { self.wait_for(weight) } else { at - now });
+        (taken.inspect_err(|_| self.rejected(key, weight)), state)
+    }
+
+    /// See [`super::CallerLimiter::correct`].
+    pub(super) fn correct(
+        &mut self,
+        full_at: &mut SetCache<u128>,
+        now: Nanos,
+        key: u64,
+        taken: u64,
+        weight: u64,
+    ) -> BucketState {
+        let (usual, place, was_in_debt) = (self.refill, self.cache_key(key), self.debtors.contains(&key));
+        let may_owe = was_in_debt || self.debtors.len() < MAX_DEBTORS;
+        if let Some(own_bucket) = self.own_buckets.get_mut(&key) {
+            own_bucket.requested_weight = own_bucket.requested_weight.saturating_sub(taken.saturating_sub(weight));
+        }
+        let (refill, full) = match self.own_bucket(key, weight.saturating_sub(taken)) {
+            Some(own_bucket) => own_bucket,
+            None => (usual, full_at.get_or_insert(place, |full| *full)),
+        };
+        let empty = refill.empty_at(now);
+        let before = if was_in_debt { *full } else { (*full).min(empty) };
+        let after = corrected(&refill, before, now, taken, weight);
+        *full = if may_owe { after } else { after.min(empty) };
+        let (state, owes) = (state(&refill, *full, now), *full > empty);
+        if owes {
+            self.debtors.insert(key);
+        }
+        state
+    }
+
     /// Key of a caller without a bucket of its own in the set cache; salted, so that callers cannot choose collisions.
-    pub(super) fn cache_key(&self, key: u64) -> u64 {
+    fn cache_key(&self, key: u64) -> u64 {
         key.wrapping_mul(self.salt | 1).rotate_left(32)
     }
 
     /// The bucket of a caller that has a part of its own; a call of this weight has come.
-    pub(super) fn own_bucket(&mut self, key: u64, weight: u64) -> Option<(Refill, &mut u128)> {
+    fn own_bucket(&mut self, key: u64, weight: u64) -> Option<(Refill, &mut u128)> {
         let own_bucket = self.own_buckets.get_mut(&key)?;
         own_bucket.requested_weight = own_bucket.requested_weight.saturating_add(weight);
         Some((own_bucket.refill, &mut own_bucket.full_at))
     }
 
     /// Records a rejected call.
-    pub(super) fn rejected(&mut self, key: u64, weight: u64) {
+    fn rejected(&mut self, key: u64, weight: u64) {
         if !self.own_buckets.contains_key(&key)
             && (self.rejected_weight.len() < MAX_REJECTED_CALLERS || self.rejected_weight.contains_key(&key))
         {
@@ -78,13 +152,13 @@ impl SharedBuckets {
         }
     }
 
-    /// How long all of the rate takes for so much.
-    pub(super) fn wait_for(&self, weight: u64) -> Nanos {
+    /// How long a call waits that weighs more than this gate's portion holds: as long as all of the rate takes for it.
+    fn wait_for(&self, weight: u64) -> Nanos {
         if weight > self.whole.capacity {
             return Nanos::NEVER;
         }
         let takes = (u128::from(self.whole.per.0) * u128::from(weight)).div_ceil(u128::from(self.whole.limit));
-        Nanos(u64::try_from(takes).unwrap_or(u64::MAX))
+        Nanos(u64::try_from(takes).unwrap_or(u64::MAX)).min(MAX_WAIT_FOR_PORTION)
     }
 
     /// See [`super::CallerLimiter::demand`].
@@ -124,22 +198,44 @@ impl SharedBuckets {
                     let (from, was, requested_weight) = match known {
                         Some(own_bucket) => (own_bucket.refill, own_bucket.full_at, own_bucket.requested_weight),
                         None => {
-                            (from, (*full.get_or_insert(self.cache_key(key), |full| *full)).min(from.empty_at(now)), 0)
+                            let was = *full.get_or_insert(self.cache_key(key), |full| *full);
+                            let owes = self.debtors.contains(&key);
+                            (from, if owes { was } else { was.min(from.empty_at(now)) }, 0)
                         }
                     };
                     let refill = self.whole.fraction(portion);
-                    OwnBucket { fraction: portion, refill, full_at: from.convert(&refill, was, now), requested_weight }
+                    OwnBucket {
+                        fraction: portion,
+                        refill,
+                        full_at: convert(&from, &refill, was, now),
+                        requested_weight,
+                    }
                 }
             };
             self.own_buckets.insert(key, own_bucket);
         }
         for (key, own_bucket) in before {
             *full.get_or_insert(self.cache_key(key), |full| *full) =
-                own_bucket.refill.convert(&to, own_bucket.full_at, now);
+                convert(&own_bucket.refill, &to, own_bucket.full_at, now);
         }
         (self.default_fraction, self.refill) = (usual, to);
+        let mut debtors = std::mem::take(&mut self.debtors);
+        debtors.retain(|key| match self.own_buckets.get(key) {
+            Some(own_bucket) => own_bucket.full_at > own_bucket.refill.empty_at(now),
+            None => full.get(self.cache_key(*key)).is_some_and(|full| *full > to.empty_at(now)),
+        });
+        self.debtors = debtors;
         to
     }
+}
+
+/// State of a bucket that becomes another one of the same limit and keeps its tokens, or what it owes.
+fn convert(from: &Refill, to: &Refill, full: u128, now: Nanos) -> u128 {
+    let per = u128::from(from.per.0.max(1));
+    let owed = full.saturating_sub(from.empty_at(now));
+    // In 65,536ths of a token, rounded down.
+    let parts = ((owed / per) << Fraction::BITS) + ((owed % per) << Fraction::BITS) / per;
+    from.convert(to, full, now).saturating_add(parts.saturating_mul(u128::from(to.per.0)) >> Fraction::BITS)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! such calls are [cancelled](Breaker::cancelled).
 
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_base::sliding_count::SlidingCount;
 
 /// Configuration of a circuit breaker.
@@ -54,8 +55,8 @@ impl Default for BreakerRule {
 }
 
 impl BreakerRule {
-    /// Problem of an invalid rule, and the remedy.
-    pub fn validation_error(&self) -> Option<(String, String)> {
+    /// Fault of an invalid rule.
+    pub fn validation_error(&self) -> Option<Fault> {
         let Self {
             window,
             min_calls: least,
@@ -64,23 +65,24 @@ impl BreakerRule {
             max_open_time: longest_rest,
             probes,
         } = self;
-        let (what, remedy) = if *window == Nanos::ZERO {
-            (format!("a window of {window} holds no calls"), "make it longer than an attempt may take, e.g. 10s".into())
+        if *window == Nanos::ZERO {
+            let what = format!("a window of {window} is too short");
+            Some(Fault::new(what, "make it longer than an attempt may take, e.g. 10s"))
         } else if *least == 0 {
-            ("a share of 0 calls is none".into(), "make least 1 at least, e.g. 40".into())
+            Some(Fault::new("min_calls is 0", "make it at least 1, e.g. 40"))
         } else if !(*share > 0.0 && *share <= 1.0) {
-            (format!("a share of {share} is not possible"), "make it above 0 and 1 at most, e.g. 0.8".into())
+            let what = format!("a failure threshold of {share} is not possible");
+            Some(Fault::new(what, "make it above 0 and 1 at most, e.g. 0.8"))
         } else if *rest == Nanos::ZERO {
-            (format!("a rest of {rest} is none"), "make it longer, e.g. 1s".into())
+            Some(Fault::new(format!("an open_time of {rest} is too short"), "make it longer, e.g. 1s"))
         } else if longest_rest < rest {
-            let what = format!("the longest rest ({longest_rest}) is shorter than the first ({rest})");
-            (what, format!("make it {rest} at least"))
+            let what = format!("max_open_time ({longest_rest}) is shorter than open_time ({rest})");
+            Some(Fault::new(what, format!("make it {rest} at least")))
         } else if *probes == 0 {
-            ("without probes it never closes again".into(), "make it 1 at least".into())
+            Some(Fault::new("without probes the circuit never closes again", "make it 1 at least"))
         } else {
-            return None;
-        };
-        Some((what, remedy))
+            None
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::task::{LocalSet, yield_now};
 
-use super::{JobError, JobFuture, PoolHandle, PoolJob, PoolOverflow, ThreadPool};
+use super::{JobError, JobFuture, PoolHandle, PoolJob, PoolOverflow, PoolShared, ThreadPool};
 use weir_base::rng::SeededRng;
 use weir_machine::lock::lock;
 
@@ -31,6 +31,12 @@ impl PoolJob for TestJob {
     fn is_brief(&self) -> bool {
         self.brief
     }
+}
+
+/// Numbers of jobs in the queue, and in front of it.
+fn lengths(shared: &PoolShared<TestJob>) -> (usize, usize) {
+    let state = lock(&shared.state);
+    (state.queued(), state.backlog())
 }
 
 fn brief(work: impl FnOnce() -> usize + Send + 'static) -> TestJob {
@@ -129,13 +135,13 @@ fn jobs_wait_in_front_of_a_full_queue() {
         let handle = pool.handle();
         let (first, open) = hold_a_thread(&handle).await;
         let others: Vec<_> = (0..30).map(|n| handle.submit(brief(move || n))).collect();
-        assert_eq!(lock(&shared.state).lengths(), (5, 25));
+        assert_eq!(lengths(&shared), (5, 25));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, other) in others.into_iter().enumerate() {
             assert_eq!(other.await, Ok(n));
         }
-        assert_eq!(lock(&shared.state).lengths(), (0, 0));
+        assert_eq!(lengths(&shared), (0, 0));
     });
 }
 
@@ -245,11 +251,11 @@ fn a_cancelled_job_is_not_started() {
         let (first, open) = hold_a_thread(&handle).await;
         let mut submitted: Vec<_> = (0..6).map(|n| Some(handle.submit(counting(n)))).collect();
         // Cancels two in the queue and one in front of it; others move up.
-        assert_eq!(lock(&pool.shared.state).lengths(), (2, 4));
+        assert_eq!(lengths(&pool.shared), (2, 4));
         for n in [0, 1, 3] {
             submitted[n] = None;
         }
-        assert_eq!(lock(&pool.shared.state).lengths(), (2, 1));
+        assert_eq!(lengths(&pool.shared), (2, 1));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, submitted) in submitted.into_iter().enumerate() {

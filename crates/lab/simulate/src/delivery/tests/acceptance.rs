@@ -1,6 +1,6 @@
 //! What is promised of the sender, as numbers.
 
-use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
+use crate::delivery::{DeliveryScenario, HeaderStyle, RegularStalls, RetryAfterStyle, Service};
 use weir_base::Nanos;
 use weir_delivery::key_window::{KeyLimit, KeyRules};
 use weir_limits::limit_unit::LimitUnit;
@@ -208,7 +208,10 @@ fn a_pace_follows_what_the_service_allows() {
                         vec![(Nanos::from_secs(60), vec![window(lower)]), (Nanos::from_secs(90), vec![window(limit)])];
                 }
                 "neighbour" => world.service.neighbour = Some(Nanos::from_millis(40)),
-                _ => world.stalls = Some((Nanos::from_millis(200), Nanos::from_millis(20))),
+                _ => {
+                    world.stalls =
+                        Some(RegularStalls { every: Nanos::from_millis(200), length: Nanos::from_millis(20) })
+                }
             }
             let name = format!("{limit}, {case}");
             let (share, late, all) = learnt(&name, &world, 1);

@@ -3,6 +3,7 @@
 use super::super::readiness::failure_of;
 use super::super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
+use crate::http2::StreamWriting;
 use std::io;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -52,7 +53,7 @@ impl<F: Flow> Worker<'_, F> {
         let Some(streams) = &mut slot.streams else { return };
         streams.is_dirty = false;
         let knows_server = knows_server && !streams.has_calls;
-        let written = streams.write(&mut slot.stream, requests, (is_open, knows_server), now);
+        let written = streams.write(&mut slot.stream, requests, StreamWriting { opens: is_open, knows_server }, now);
         if written.is_ok() && streams.has_written() && !slot.stream.has_pending_tls() {
             streams.note_written(self.clock.now());
         }

@@ -28,7 +28,7 @@ const MAX_RESENDS: u8 = 10;
 /// Maximum reads in a row that leave nothing unread, before the requests that follow are written.
 const MAX_DRAINED_READS: usize = 3;
 
-/// What a thread needs for HTTP/2 besides its connections.
+/// State of a thread's HTTP/2 besides its connections.
 pub(super) struct StreamWork<X> {
     /// Connections that have something to write.
     unwritten: Vec<u32>,

@@ -23,7 +23,7 @@ use weir_websocket::handshake::HandshakeError;
 use weir_websocket::message_reader::Received;
 use weir_websocket::violation::Violation;
 
-/// What a piece of received bytes leads to, without its content.
+/// Consequence of a piece of received bytes, without its content.
 enum Followed {
     /// More bytes are needed.
     Nothing,
@@ -129,7 +129,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.socket_counts().messages_received += 1;
                 if let Some(reply) = awaited.take() {
                     let bytes = ReceivedBytes { wire: message.wire_bytes, body: message.data.len() as u64 };
-                    self.record_reply(user, &reply, Ok(bytes), message.data, (at, now));
+                    self.record_reply(user, &reply, Ok(bytes), message.data, ReadTimes { at, now });
                 } else {
                     let counts = self.results.counters.counts();
                     (counts.bytes_in, counts.body_in) =
@@ -238,7 +238,7 @@ impl Worker<'_, UserRequests<'_>> {
         if let Some(awaited) = awaited {
             let why = || format!("the service closed the connection: {code}");
             self.results.counters.record_detail(FailureKind::Closed, why);
-            self.record_reply(user, &awaited, Err(FailureKind::Closed), &[], (now, now));
+            self.record_reply(user, &awaited, Err(FailureKind::Closed), &[], ReadTimes { at: now, now });
         }
         self.tell_of_socket(
             user,
@@ -289,7 +289,7 @@ impl Worker<'_, UserRequests<'_>> {
         self.flow.sockets.forget(user, socket.id, is_open);
         if is_open {
             if let Some(awaited) = &socket.awaited {
-                self.record_reply(user, awaited, Err(kind), &[], (now, now));
+                self.record_reply(user, awaited, Err(kind), &[], ReadTimes { at: now, now });
             }
         } else if let Some(flight) = flights.front() {
             self.socket_counts().failed += 1;

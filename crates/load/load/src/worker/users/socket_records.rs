@@ -56,7 +56,7 @@ impl Worker<'_, UserRequests<'_>> {
         awaited: &AwaitedReply,
         reply: Result<ReceivedBytes, FailureKind>,
         content: &[u8],
-        (at, now): (Nanos, Nanos),
+        ReadTimes { at, now }: ReadTimes,
     ) {
         let number = self.flow.table.iteration_of(user);
         let done = at.max(awaited.sent);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::super::{MAX_STARTS, Worker};
 use super::UserRequests;
 use crate::connection::{ConnectionPhase, LoadConnection};
-use crate::flight::Flight;
+use crate::flight::{Flight, ReadTimes};
 use crate::program::{KeptParts, SocketCommand, SocketEnd, SocketEvent, SocketId, SocketMessage, SocketOpening};
 use crate::steps::{UserAction, UserExchange};
 use crate::websocket::{AwaitedReply, UserSocket};
@@ -37,7 +37,7 @@ pub(super) struct UserSockets {
     /// Connections that are open, and those that were opened since the last interval.
     pub(super) held: u64,
     pub(super) newly_upgraded: u64,
-    /// What the user of the message that came last does next.
+    /// Next action of the user to whom the last message came.
     pub(super) next: Option<UserAction>,
     is_used: bool,
 }
@@ -119,7 +119,7 @@ impl Worker<'_, UserRequests<'_>> {
                 if let Some((_, socket)) = self.socket_of(user, socket)
                     && let Some(awaited) = socket.awaited.take()
                 {
-                    self.record_reply(user, &awaited, Err(kind), &[], (now, now));
+                    self.record_reply(user, &awaited, Err(kind), &[], ReadTimes { at: now, now });
                 }
             }
             SocketCommand::Close { socket, code, reason } => self.close_socket(user, socket, (code, &reason), now),

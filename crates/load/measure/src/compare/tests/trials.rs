@@ -108,8 +108,7 @@ fn what_changes_from_round_to_round_drops_out_by_round_only() {
     let verdict = one(&MetricSample::in_rounds(rounds()), &MetricSample::in_rounds(other()));
     assert_eq!(verdict.finding, Finding::Worse);
     assert!((verdict.effect.unwrap_or(0.0) - 1.05).abs() < 0.001, "{verdict:?}");
-    let (low, high) = verdict.interval.unwrap_or_default();
-    assert!(low > 1.045 && high < 1.055, "{verdict:?}");
+    assert!(verdict.interval.is_some_and(|of| of.low > 1.045 && of.high < 1.055), "{verdict:?}");
     let verdict = one(&MetricSample::unpaired(rounds()), &MetricSample::unpaired(other()));
     assert!(matches!(verdict.finding, Finding::Unclear(UnclearReason::TooNoisy(_))), "{verdict:?}");
 }

@@ -97,7 +97,7 @@ fn times_to_first_token_are_distorted_by_late_sends_beyond_a_hundredth_and_a_wak
     assert_eq!([judged(100_000, 1_000), judged(1_000, 55)], [Vec::<String>::new(), Vec::new()]);
     for (ttft_us, late_us) in [(100_000, 1_100), (1_000, 65)] {
         let found = judged(ttft_us, late_us);
-        assert!(found.len() == 1 && found[0].contains("own part of the time to first token"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("of the median time to first token"), "{found:?}");
     }
 }
 
@@ -166,7 +166,7 @@ fn a_script_that_is_the_limit_is_named() {
     assert_eq!(of_script(idle), "");
     let late =
         Counts { longest_script_call: Nanos::from_millis(40), script_utilization: 0.1, ..counts(1000, 10, 2500) };
-    let words = "The script is what they waited for: its calls took up to 40ms each, and 10% of its thread's time.";
+    let words = "Requests waited for the script: its calls took up to 40ms each, and 10% of its thread's time.";
     assert!(of_script(late.clone()).contains(words), "{}", of_script(late.clone()));
     let quick = Counts { longest_script_call: Nanos(90_000), ..late };
     assert!(!of_script(quick).contains("script"), "weir itself was woken up late");

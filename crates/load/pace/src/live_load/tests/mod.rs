@@ -219,7 +219,7 @@ proptest! {
                 running.extend(std::iter::from_fn(|| feed.due(now)).map(|start| start.user));
                 prop_assert!(feed.next_due().is_none_or(|at| at > now));
             }
-            let expected = (0..staged.peak()).filter(|user| staged.active(*user, now).is_some_and(|(start, _)| start <= now));
+            let expected = (0..staged.peak()).filter(|user| staged.active(*user, now).is_some_and(|active| active.start <= now));
             prop_assert_eq!(running.iter().map(Vec::len).sum::<usize>(), expected.count(), "at {}", now);
         }
     }

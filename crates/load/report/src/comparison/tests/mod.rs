@@ -11,7 +11,7 @@ use crate::page::{Block, ReportPage, Tone, render};
 use crate::read::ToolResult;
 use crate::tests::fixtures;
 use weir_measure::Run;
-use weir_measure::compare::Settings;
+use weir_measure::compare::{Finding, Settings, UnclearReason};
 
 /// Runs of a service whose throughput is `level` times the sample's, one every `every_s` seconds from `from_s` on.
 fn side(name: &str, levels: &[f64], from_s: f64, every_s: f64) -> Side {
@@ -47,6 +47,29 @@ fn runs_in_turns_are_compared_by_round() {
     assert_eq!((worse.finding, same.finding), (OverallFinding::Worse, OverallFinding::Same));
     assert!(worse.by_round && worse.verdicts[0].finding == "worse" && worse.verdicts[1].finding == "same");
     assert!(worse.verdicts[0].effect.is_some_and(|effect| (effect - 0.901).abs() < 0.001));
+}
+
+#[test]
+fn inconclusive_rows_come_with_what_would_decide_them() {
+    let told = |sides: &[Side]| super::advice::advice(&compare(sides).pairs[0], &compare(sides));
+    let once = told(&[side("old", &[1.0], 0.0, 100.0), side("new", &[0.9], 40.0, 100.0)]);
+    let few = "all rows: make at least 3 runs per side, in turns, each with --out into the folder of its side";
+    assert_eq!(once, [few]);
+    let noisy = [1.0, 1.3, 0.8, 1.2];
+    let noisy =
+        compare(&[side("old", &noisy, 0.0, 100.0), side("new", &noisy.map(|level| level * level), 40.0, 100.0)]);
+    let words = super::advice::advice(&noisy.pairs[0], &noisy);
+    let verdict = &noisy.pairs[0].verdicts[0].verdict;
+    let Finding::Unclear(UnclearReason::TooNoisy(runs)) = verdict.finding else { panic!("{verdict:?}") };
+    match runs {
+        Some(runs) => {
+            assert_eq!(words, [format!("rate: make about {runs} runs per side in place of 4, or longer ones (-d)")]);
+        }
+        None => assert!(words[0].starts_with("rate: the change is too near to --min-effect (3.0%)"), "{words:?}"),
+    }
+    assert!(text::render(&noisy, false).contains("\nto decide rate: "), "{}", text::render(&noisy, false));
+    assert!(markdown::render(&noisy).contains("\nTo decide rate: "));
+    assert!(three().pairs.iter().all(|pair| super::advice::advice(pair, &three()).is_empty()), "nothing is open");
 }
 
 #[test]

@@ -71,6 +71,33 @@ fn a_run_without_usage_or_success_claims_no_tokens() {
 }
 
 #[test]
+fn a_reason_of_many_runs_of_a_sweep_is_a_line_and_few_successes_are_a_caution() {
+    let mut sweep = sweep();
+    let few = "too few successes: 30; below 100 the high percentiles are single requests. Run longer.".to_owned();
+    for point in &mut sweep.points[..3] {
+        (point.run.requests.ok, point.run.trust.ok, point.run.trust.reasons) = (30, false, vec![few.clone()]);
+    }
+    let text = sweep.text(false);
+    assert!(text.contains("\n! rate 1, 2, 4: caution: too few successes: 30;"), "{text}");
+    assert!(text.contains("\n! rate 8 is not trusted: a reason; another one\n"), "{text}");
+    assert!(page::render(&sweep.page()).contains("rate 1, 2, 4: caution: too few successes"));
+}
+
+#[test]
+fn the_points_of_a_curve_have_the_values_of_the_sweep_as_names() {
+    let page = sweep().page();
+    let charts = page.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+        page::Block::Chart(chart) => Some(chart),
+        _ => None,
+    });
+    let charts: Vec<&page::Chart> = charts.collect();
+    let line = charts[0].lines.last().expect("p99");
+    assert_eq!((line.name.as_str(), line.labels.join(" ").as_str()), ("p99", "1 2 4 8"));
+    let by_rate = charts.iter().find(|chart| chart.title == "Requests").expect("requests by rate");
+    assert_eq!(by_rate.x.marked, [1.0, 2.0, 4.0, 8.0]);
+}
+
+#[test]
 fn the_verdict_of_a_sweep_is_the_load_below_the_first_that_misses() {
     let finding = |values: &[f64]| {
         let mut sweep = sweep();
@@ -81,7 +108,7 @@ fn the_verdict_of_a_sweep_is_the_load_below_the_first_that_misses() {
     let objectives = "ttft:150ms tpot:12ms for 99% of requests";
     assert_eq!(finding(&[1.0, 2.0, 4.0]), format!("{objectives}: met up to rate 2"));
     assert_eq!(finding(&[1.0, 2.0]), format!("{objectives}: met at all values, up to rate 2"));
-    assert_eq!(finding(&[4.0]), format!("{objectives}: not met, also at rate 4"));
+    assert_eq!(finding(&[4.0]), format!("{objectives}: not met, even at rate 4"));
 }
 
 #[test]

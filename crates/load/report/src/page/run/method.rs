@@ -12,13 +12,13 @@ use weir_measure::{LoadModel, Run};
 pub(super) fn method(run: &Run) -> Section {
     let model = match run.model {
         LoadModel::Open => {
-            "Open loop: requests start at times that a schedule sets, independent of responses, as those of the \
-             visitors of a public service do. When the service stalls, the requests that arrive meanwhile wait, and \
-             their wait counts."
+            "Open loop: requests start at times that a schedule sets, whether or not earlier ones have ended, like \
+             visitors of a public service. When the service stalls, requests that arrive meanwhile wait, and the wait \
+             counts."
         }
         LoadModel::Closed => {
-            "Closed loop: each connection sends its next request after the response to the last one, as users that \
-             never pause. When the service stalls, no requests arrive meanwhile; an open loop (--rate) shows the \
+            "Closed loop: each connection sends its next request after the response to the last one, like \
+             users that never pause. When the service stalls, no requests arrive meanwhile; an open loop (--rate) shows the \
              effect of a stall on visitors."
         }
     };

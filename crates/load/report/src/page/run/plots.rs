@@ -32,7 +32,7 @@ pub(super) fn times(run: &Run) -> Section {
     };
     let distribution = BarChart {
         title: "Distribution".into(),
-        note: "Each row counts the successes above the bound of the row before, up to its own.".into(),
+        note: "Each row counts the successes that are slower than the row above, up to its own bound.".into(),
         columns: ["response time".into(), "successes".into()],
         unit: ValueUnit::Count,
         bars: bars::rows(&response).into_iter().map(bar).collect(),
@@ -146,7 +146,7 @@ pub(super) fn course(run: &Run) -> Section {
     if run.series.iter().any(|point| point.backlog > 0) {
         inside.push(line("waiting for a connection", |p| p.backlog as f64));
     }
-    let per_second = || ChartAxis::new("requests per second, by when they ended", ValueUnit::PerSecond);
+    let per_second = || ChartAxis::new("requests per second, by end time", ValueUnit::PerSecond);
     let mut throughput = vec![good];
     if run.model == LoadModel::Open {
         // Beneath, so that both lines are visible where they are equal.

@@ -1,4 +1,4 @@
-//! What a script of a run has measured itself: checks, metrics, exceptions.
+//! Measurements of a script's own: checks, metrics, exceptions.
 
 use crate::page::{Block, PageTable, Section, TableCell};
 use crate::script::values;

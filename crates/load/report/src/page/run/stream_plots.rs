@@ -92,7 +92,7 @@ fn percentiles(run: &Run, names: TimeChartNames, kind: TimeKind, times: TimesOf)
     let scale = AxisScale::fitting(values);
     let mut chart = chart(run, names.title, ChartAxis::new(names.axis, ValueUnit::Milliseconds).scaled(scale));
     // Connections that listen have theirs when it comes.
-    chart.note = if run.listens() { "By when they came." } else { "By when responses ended." }.into();
+    chart.note = if run.listens() { "By arrival time." } else { "By the end of the response." }.into();
     (chart.lines, chart.levels) = (lines.into(), levels);
     chart
 }
@@ -115,9 +115,9 @@ fn gaps(run: &Run, names: TimeChartNames, kind: TimeKind, times: TimesOf, gaps: 
     let has_zero = intervals.iter().any(|(_, _, gaps)| gaps.min() == Some(Nanos::ZERO));
     let y = ChartAxis::new(names.axis, ValueUnit::Milliseconds).scaled(AxisScale::Log);
     let mut chart = chart(run, names.title, y);
-    chart.note = "The darker, the more of an interval's gaps; the palest cells have less than 1%.".into();
+    chart.note = "Darker cells hold more of the interval's gaps; the palest hold less than 1%.".into();
     if has_zero {
-        chart.note += " The lowest row has gaps of 0 as well: events that arrived together.";
+        chart.note += " The lowest row includes gaps of 0: events that arrived together.";
     }
     chart.cells = ChartCells::of_times("gaps", &intervals).map(Box::new);
     chart.lines = vec![
@@ -137,7 +137,7 @@ fn events(run: &Run) -> Chart {
         (point.t_s, (point.width_s > usual / 2.0).then(|| events as f64 / point.width_s))
     });
     let (title, name) = if run.listens() { ("Messages", "messages") } else { ("Events", "events") };
-    let y = ChartAxis::new(&format!("{name} per second, by when they came"), ValueUnit::PerSecond);
+    let y = ChartAxis::new(&format!("{name} per second, by arrival time"), ValueUnit::PerSecond);
     chart(run, title, y).line(ChartLine::new(name, points))
 }
 

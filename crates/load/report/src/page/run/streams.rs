@@ -22,8 +22,8 @@ pub(super) fn streams(run: &Run) -> Section {
         sentences.push(format!("Tokens: {}.", tokens(llm).join(", ")));
         sentences.extend(goodput(llm).map(|words| format!("Goodput: {words}.")));
         sentences.push(
-            "TTFT counts from the intended start to the first event with a token, TPOT is the time per token behind \
-             the first, and a chunk gap the time between two events with tokens."
+            "TTFT counts from the intended start to the first event with a token, TPOT is the time per token after \
+             the first, and a chunk gap is the time between two events with tokens."
                 .to_owned(),
         );
         let own = own_part(llm);

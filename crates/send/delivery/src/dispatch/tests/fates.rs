@@ -1,8 +1,8 @@
 //! Outcomes of jobs, case by case.
 
 use crate::dispatch::{
-    DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobSubmission, KeyPause, Nanos,
-    PauseCause, ResponseClass, TtlExtension,
+    DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, DispatchSizes, Event, JobSubmission,
+    KeyPause, Nanos, PauseCause, ResponseClass, TtlExtension,
 };
 use crate::key_window::{KeyHistory, KeyLimit};
 use crate::limit_headers::RateLimitHeaders;
@@ -88,7 +88,7 @@ fn a_job_that_fails_while_others_get_responses_is_retried_until_its_attempts_are
         world.respond(ms(300), 7, 3, ResponseClass::Failed(503)),
         [DispatchAction::DeadLetter { job: 7, reason: why }]
     );
-    assert_eq!(world.dispatch.sizes(), (0, 0, 0));
+    assert_eq!(world.dispatch.sizes(), DispatchSizes::default());
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_withdrawn_job_has_no_end_and_its_number_is_free() {
     assert_eq!(world.submit(ms(0), 1), [], "it is there already");
     assert_eq!(world.on(ms(1), Event::Withdrawn(1)), []);
     assert_eq!(world.respond(ms(2), 1, 1, ResponseClass::Done), []);
-    assert_eq!(world.dispatch.sizes(), (0, 0, 0));
+    assert_eq!(world.dispatch.sizes(), DispatchSizes::default());
     assert_eq!(sent(&world.submit(ms(3), 1)), [(1, 0)]);
     // Its slot is taken nevertheless.
     assert_eq!(sent(&world.submit(ms(4), 2)), []);

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use crate::dispatch::queue::State;
-use crate::dispatch::{Dispatch, DispatchAction, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass};
+use crate::dispatch::{
+    Dispatch, DispatchAction, DispatchRules, DispatchSizes, Event, JobId, JobSubmission, Nanos, ResponseClass,
+};
 use crate::key_window::KeyLimit;
 use crate::limit_headers::RateLimitHeaders;
 use weir_limits::models::{LimitModel, LimitWindow as Counted};
@@ -100,7 +102,7 @@ fn a_queue_for_one_key_delays_no_job_for_another() {
     assert_eq!(submit(&mut world, ms(3), 201, None), []);
     assert_eq!(on(&mut world, ms(1051), Event::Tick), [(1, 0)], "the earlier job");
     assert_eq!(on(&mut world, ms(1053), Event::Tick), [(201, 1)]);
-    assert_eq!((world.queued(0, Some(0)), world.queued(0, None), world.sizes().0), (98, 0, 98));
+    assert_eq!((world.queued(0, Some(0)), world.queued(0, None), world.sizes().queued), (98, 0, 98));
 }
 
 #[test]
@@ -158,11 +160,11 @@ fn a_job_for_an_unusable_key_waits_and_delays_no_others() {
     assert_eq!(submit(&mut world, ms(2), 2, Some(0)), []);
     assert_eq!(submit(&mut world, ms(2), 3, None), [(3, 1)]);
     assert_eq!(submit(&mut world, ms(3), 4, Some(9)), [], "there is no such key");
-    assert_eq!(world.sizes(), (3, 0, 1));
+    assert_eq!(world.sizes(), DispatchSizes { queued: 3, retrying: 0, leased: 1 });
     on(&mut world, ms(4), Event::Withdrawn(4));
     let back = on(&mut world, ms(5), Event::KeyUsable(0));
     assert_eq!(back.iter().map(|(job, key)| (*job, *key)).collect::<Vec<_>>(), [(1, 0), (2, 0)]);
-    assert_eq!(world.sizes(), (0, 0, 3));
+    assert_eq!(world.sizes(), DispatchSizes { queued: 0, retrying: 0, leased: 3 });
     let late = JobSubmission { key: Some(9), expires_at: ms(100), ..JobSubmission::default() };
     let mut actions = Vec::new();
     world.on(ms(6), Event::Submitted(5, late), &mut actions);

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use proptest::prelude::*;
 
 use crate::dispatch::circuit::MIN_FAILED_JOBS;
-use crate::dispatch::{Dispatch, DispatchAction, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass};
+use crate::dispatch::{
+    Dispatch, DispatchAction, DispatchRules, DispatchSizes, Event, JobId, JobSubmission, Nanos, ResponseClass,
+};
 use crate::limit_headers::RateLimitHeaders;
 use weir_base::failure::FailureKind;
 use weir_base::rng::{SeededRng, TestRng};
@@ -138,8 +140,7 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
             }
         }
         let next = events.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
-        let (queued, dead, leased) = dispatch.sizes();
-        if queued + dead + leased == 0 || next.min(wake) > until {
+        if dispatch.sizes() == DispatchSizes::default() || next.min(wake) > until {
             return results;
         }
         if wake <= next {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::silence::HostPauses;
 use crate::dispatch::{
-    Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass,
+    Dispatch, DispatchAction, DispatchFailure, DispatchRules, DispatchSizes, Event, JobId, JobSubmission, Nanos,
+    ResponseClass,
 };
 use crate::limit_headers::{Quota, RateLimitHeaders};
 use weir_base::failure::FailureKind;
@@ -228,8 +229,7 @@ impl<'a> DispatchSimulation<'a> {
         }
         self.result.delay_bound = self.dispatch.delay_bound();
         if setting.until == Nanos::NEVER {
-            let (queued, dead, leased) = self.dispatch.sizes();
-            assert_eq!((queued, dead, leased), (0, 0, 0), "nothing is left at {now}");
+            assert_eq!(self.dispatch.sizes(), DispatchSizes::default(), "nothing is left at {now}");
         }
         self.result
     }

@@ -35,12 +35,19 @@ pub(super) enum MissingMark {
     JobInTurn,
 }
 
+/// High-water mark of a key's nonces.
+#[derive(Clone, Copy, Debug)]
+struct NonceMark {
+    durable: u64,
+    wanted: u64,
+}
+
 /// Marks of keys, and attempts that wait for marks.
 #[derive(Debug)]
 pub(super) struct SendMarks {
     context: Rc<SenderContext>,
-    /// By key: the durable high-water mark of nonces, and the wanted one.
-    high_water: Vec<(u64, u64)>,
+    /// By key.
+    high_water: Vec<NonceMark>,
     awaiting: Vec<QueuedAttempt>,
     /// Attempts of jobs that are marked by the end of this turn.
     in_turn: Vec<QueuedAttempt>,
@@ -50,30 +57,30 @@ pub(super) struct SendMarks {
 
 impl SendMarks {
     pub(super) fn new(context: Rc<SenderContext>, high_water: impl Iterator<Item = u64>) -> Self {
-        let high_water = high_water.map(|mark| (mark, mark)).collect();
+        let high_water = high_water.map(|mark| NonceMark { durable: mark, wanted: mark }).collect();
         let (awaiting, in_turn) = (Vec::new(), Vec::new());
         Self { context, high_water, awaiting, in_turn, ahead: MarkAhead::default() }
     }
 
     /// Wanted high-water mark of a key.
     pub(super) fn high_water(&self, key: usize) -> u64 {
-        self.high_water.get(key).map_or(0, |(_, wanted)| *wanted)
+        self.high_water.get(key).map_or(0, |mark| mark.wanted)
     }
 
     /// Raises the mark of a key, further than needed, so that the next nonces need not wait for another one.
     pub(super) fn raise_high_water(&mut self, key: u32, high_water: u64, outcomes: &Outcomes) {
-        if let Some((_, wanted)) = self.high_water.get_mut(key as usize)
-            && high_water + MARK_MARGIN_NONCES > *wanted
+        if let Some(mark) = self.high_water.get_mut(key as usize)
+            && high_water + MARK_MARGIN_NONCES > mark.wanted
         {
-            *wanted = high_water + MARK_AHEAD_NONCES;
-            outcomes.record(RecordEvent::HighWater(key, *wanted));
+            mark.wanted = high_water + MARK_AHEAD_NONCES;
+            outcomes.record(RecordEvent::HighWater(key, mark.wanted));
         }
     }
 
     /// Takes over the mark of a key's last owner.
     pub(super) fn take_over(&mut self, key: u32, high_water: u64, outcomes: &Outcomes) {
         if let Some(mark) = self.high_water.get_mut(key as usize) {
-            *mark = (high_water, high_water);
+            *mark = NonceMark { durable: high_water, wanted: high_water };
             outcomes.record(RecordEvent::HighWaterTaken(key));
         }
     }
@@ -86,7 +93,7 @@ impl SendMarks {
         outcomes: &mut Outcomes,
     ) -> Option<MissingMark> {
         let mark = self.high_water.get(queued.key);
-        let missing = if mark.is_some_and(|(durable, _)| queued.nonce > *durable) {
+        let missing = if mark.is_some_and(|mark| queued.nonce > mark.durable) {
             MissingMark::Key
         } else {
             let leased = leased?;
@@ -167,8 +174,8 @@ impl SendMarks {
     /// Takes in recorded high-water marks.
     pub(super) fn recorded(&mut self, high_water: &[(u32, u64)]) {
         for (key, mark) in high_water {
-            if let Some((durable, _)) = self.high_water.get_mut(*key as usize) {
-                *durable = (*durable).max(*mark);
+            if let Some(of_key) = self.high_water.get_mut(*key as usize) {
+                of_key.durable = of_key.durable.max(*mark);
             }
         }
     }

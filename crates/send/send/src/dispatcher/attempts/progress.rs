@@ -7,7 +7,7 @@ use crate::api_key::ApiKey;
 use crate::key_pause::PauseRecord;
 use crate::options::Options;
 use weir_base::Nanos;
-use weir_delivery::dispatch::{Dispatch, HostId, LimitTimes, SendLimit};
+use weir_delivery::dispatch::{Dispatch, DispatchSizes, HostId, LimitTimes, SendLimit};
 use weir_delivery::key_window::KeyWindows;
 use weir_machine::lock::lock;
 
@@ -48,7 +48,7 @@ impl SenderProgress {
         now: Nanos,
         has_no_space: bool,
     ) -> Self {
-        let (ready, _, in_flight) = dispatch.sizes();
+        let DispatchSizes { queued: ready, leased: in_flight, .. } = dispatch.sizes();
         let keys = 0..u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
         Self {
             ready,

@@ -29,7 +29,7 @@ impl AttemptLoop {
                     self.release_all_jobs();
                     post(&self.context.channels.key_leases, KeyLeaseEvent::StopUsing);
                 }
-                self.dispatch.sizes().2 == 0 || self.end.wake_at() <= now
+                self.dispatch.sizes().leased == 0 || self.end.wake_at() <= now
             }
             // A claim may have found jobs expired that are to be renewed.
             StopMode::WhenEmpty

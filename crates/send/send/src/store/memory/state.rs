@@ -8,7 +8,7 @@ use super::job::MemoryJob;
 use crate::job::{Job, JobEdit, JobEntry, JobStatus, StoredAttempt, UnixMs};
 use crate::state::State;
 use crate::store::lane::{JobLane, MAX_CLAIM_LANES};
-use crate::store::leases::{JobLease, Leases};
+use crate::store::leases::{ExpiredLease, JobLease, Leases};
 use crate::store::submission_queue::{SubmitQueue, SubmitResult};
 use crate::store::{
     ClaimReply, ClaimRequest, JobCounts, JobFilter, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
@@ -161,9 +161,9 @@ impl MemoryStoreState {
         if !self.has_sender {
             return Err(StoreError::NotSending);
         }
-        for (number, _) in self.leases.expired(now) {
-            self.leases.release(number);
-            self.update_job(number, |kept| {
+        for ExpiredLease { job, .. } in self.leases.expired(now) {
+            self.leases.release(job);
+            self.update_job(job, |kept| {
                 kept.requeue(claim.now, audit_reason::LEASE_EXPIRED, audit_reason::LEASE_EXPIRED);
             });
         }

@@ -121,17 +121,16 @@ fn an_invalid_rule_is_reported_with_its_remedy() {
         BreakerRule { max_open_time: Nanos::MILLI, ..rule },
         BreakerRule { probes: 0, ..rule },
     ];
-    let told = faults
-        .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+    let told = faults.map(|rule| rule.validation_error().map(|fault| fault.to_string()).unwrap_or_default());
     assert_eq!(
         told,
         [
-            "a window of 0ns holds no calls; make it longer than an attempt may take, e.g. 10s",
-            "a share of 0 calls is none; make least 1 at least, e.g. 40",
-            "a share of 1.5 is not possible; make it above 0 and 1 at most, e.g. 0.8",
-            "a rest of 0ns is none; make it longer, e.g. 1s",
-            "the longest rest (1ms) is shorter than the first (1s); make it 1s at least",
-            "without probes it never closes again; make it 1 at least",
+            "a window of 0ns is too short; make it longer than an attempt may take, e.g. 10s",
+            "min_calls is 0; make it at least 1, e.g. 40",
+            "a failure threshold of 1.5 is not possible; make it above 0 and 1 at most, e.g. 0.8",
+            "an open_time of 0ns is too short; make it longer, e.g. 1s",
+            "max_open_time (1ms) is shorter than open_time (1s); make it 1s at least",
+            "without probes the circuit never closes again; make it 1 at least",
         ]
     );
 }

@@ -7,6 +7,7 @@ use super::{LeaseChange, MAX_DUE_PER_CLAIM, TableWriter, WriteResult};
 use crate::job::{JobEntry, StoredAttempt, UnixMs};
 use crate::state::State;
 use crate::store::lane::MAX_CLAIM_LANES;
+use crate::store::leases::ExpiredLease;
 use crate::store::{ClaimReply, ClaimRequest, JobLane, audit_reason};
 use weir_base::Nanos;
 use weir_machine::lock::lock;
@@ -15,7 +16,7 @@ impl TableWriter<'_> {
     pub(in crate::store::sqlite) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
         let now = self.clock.now();
         let lapsed = lock(&self.leases).expired(now);
-        for (number, bytes) in lapsed {
+        for ExpiredLease { job: number, bytes } in lapsed {
             self.release_lease(number, false);
             let Some((entry, _)) = self.entry(number)? else { continue };
             let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
