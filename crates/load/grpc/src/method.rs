@@ -64,7 +64,7 @@ impl GrpcMethod {
     /// # Errors
     /// One line: why the JSON is not of the message's type, with line and column.
     pub fn encode(&self, json: &str, compresses: bool) -> Result<Vec<u8>, String> {
-        // A byte order mark, which some editors write, and nobody sees.
+        // A byte order mark, which some editors write and none shows.
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let input = self.descriptor.input();
         let mut body = Vec::new();
