@@ -15,10 +15,10 @@ use weir_retry::deadline::DeadlineFormat;
 use weir_retry::retry_budget::RetryBudget;
 
 /// Policy, upstream, budget and counters of many calls, shared by all event loops.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CallPlan {
     /// Deadlines, hedge stages and retries.
-    pub policy: Arc<Policy>,
+    pub policy: Policy,
     /// Conditions of a successful response.
     pub success: Success,
     /// Hosts of the attempts.
@@ -43,15 +43,7 @@ impl CallPlan {
             .budget
             .filter(|_| policy.allows_extra_attempts())
             .map(|rule| Arc::new(Mutex::new(RetryBudget::new(rule))));
-        Self {
-            policy: Arc::new(policy),
-            success,
-            upstream,
-            deadline_headers: Vec::new(),
-            budget,
-            permits: None,
-            counts: Arc::default(),
-        }
+        Self { policy, success, upstream, deadline_headers: Vec::new(), budget, permits: None, counts: Arc::default() }
     }
 
     /// Counts the begin of a call in the budget.

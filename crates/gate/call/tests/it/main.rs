@@ -2,7 +2,6 @@
 
 mod call_again;
 mod call_cancel;
-mod call_direct;
 mod call_examples;
 mod call_hosts;
 mod call_http2;
