@@ -17,9 +17,7 @@ pub mod verdict;
 
 pub use metric::{Better, ComparisonScale, Metric};
 pub use sample::{MetricSample, RunFigure};
-pub use verdict::{
-    ComparisonVerdict, ConfidenceInterval, Finding, MIN_RUNS, Pair, Settings, UnclearReason, judge,
-};
+pub use verdict::{ComparisonVerdict, ConfidenceInterval, Finding, MIN_RUNS, Pair, Settings, UnclearReason, judge};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
