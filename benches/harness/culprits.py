@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from harness import footprint
 from harness.process import environment, pinned, run
@@ -104,7 +105,7 @@ def _trial(bench: Bench, name: str, number: int) -> Trial:
     return trial
 
 
-def counts(log: Path, lead_s: float) -> dict[str, object]:
+def counts(log: Path, lead_s: float) -> dict[str, Any]:
     """Count the calls that began after `lead_s`, by status, and the fraction without a success in time."""
     with log.open(newline="") as file:
         rows = [(int(row["timeStamp"]), row["responseCode"], int(row["elapsed"])) for row in csv.DictReader(file)]
