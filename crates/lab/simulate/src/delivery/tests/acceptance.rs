@@ -210,7 +210,7 @@ fn a_pace_follows_what_the_service_allows() {
                 "neighbour" => world.service.neighbour = Some(Nanos::from_millis(40)),
                 _ => {
                     world.stalls =
-                        Some(RegularStalls { every: Nanos::from_millis(200), length: Nanos::from_millis(20) })
+                        Some(RegularStalls { every: Nanos::from_millis(200), length: Nanos::from_millis(20) });
                 }
             }
             let name = format!("{limit}, {case}");
