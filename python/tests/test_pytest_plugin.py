@@ -1,6 +1,5 @@
 """`pytest --weir`, as suites use it: pytest with a suite in a fresh folder, loads on real sockets."""
 
-import importlib
 import json
 import os
 import re
@@ -17,9 +16,10 @@ from programs import finished, started
 
 import weir
 
-pytest_plugins = ["pytester"]
 # A session within this process drops the modules that it was the first to import, and classes of two copies differ.
-importlib.import_module("weir._load_test.fixture")
+import weir._load_test.fixture
+
+pytest_plugins = ["pytester"]
 
 LOAD = """
 def test_load(weir_load):
