@@ -14,8 +14,6 @@ from conftest import Service
 from naming import ROOT
 from programs import finished, started
 
-import weir
-
 # A session within this process drops the modules that it was the first to import, and classes of two copies differ.
 import weir._load_test.fixture
 
