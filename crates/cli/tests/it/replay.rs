@@ -253,7 +253,7 @@ fn a_dry_run_sends_nothing() {
         "{rows:?}"
     );
     assert!(
-        rows.contains(&"methods      20 GET · 1 POST") && rows.contains(&"recorded     20 200 · 1 500"),
+        rows.contains(&"methods      20 GET · 1 POST") && rows.contains(&"recorded     20 x 200 · 1 x 500"),
         "{rows:?}"
     );
     let json = weir.run(&["replay", "access.log", "--dry-run", "--format", "json"]);
