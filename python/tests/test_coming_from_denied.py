@@ -126,7 +126,7 @@ def test_what_the_page_of_k6_denies_is_rejected_before_anything_is_sent(name: st
 
 
 def test_calls_of_grpc_are_no_steps_of_a_scenario(tmp_path: Path) -> None:
-    assert "calls as steps of `.hurl` files" in (ROOT / "docs" / "load" / "grpc.md").read_text("utf-8")
+    assert "Calls as steps of `.hurl` files" in (ROOT / "docs" / "load" / "grpc.md").read_text("utf-8")
     scenario = tmp_path / "call.hurl"
     scenario.write_text("GET grpc://127.0.0.1:9/a.B/C\n")
     done = weir("run", str(scenario))
