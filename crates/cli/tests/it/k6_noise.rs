@@ -80,9 +80,11 @@ fn users_that_never_end_are_cut_off_and_others_go_on() {
         let (output, run) = beside_others(&server, harm, &["-c", "4", "-d", "1s"]);
         let script = run.script.unwrap();
         assert!(run.duration_s < MAX_SECONDS && run.requests.ok >= 4, "{harm}: {output:?}");
-        // One of those whose memory is full ends by that.
+        // One of those whose memory is full ends by that; one that is woken by a timer as the load ends is not cut off.
         let thrown: u64 = script.exceptions.iter().map(|one| one.count).sum();
-        assert!(script.interrupted + thrown >= 3, "{harm}: {output:?}");
+        let unfinished = run.iterations.map_or(0, |iterations| iterations.unfinished);
+        assert!(script.interrupted.max(unfinished) + thrown >= 3, "{harm}: {output:?}");
+        assert!(script.interrupted + thrown >= 1, "{harm}: {output:?}");
         if let Some(place) = place {
             assert_eq!(script.interrupted_at, [place], "{harm}: {output:?}");
         }
