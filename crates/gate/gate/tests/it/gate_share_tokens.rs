@@ -45,7 +45,7 @@ fn has_half(gate: &Started) -> bool {
     (gate.metric(SHARE) - 0.5).abs() < 1e-4
 }
 
-/// A call that asks for so many tokens, of a caller `NAME-USED` whose responses use USED.
+/// A call that asks for this number of tokens, by a caller `NAME-USED` whose responses use USED.
 fn ask(gate: &Started, caller: &str, tokens: u64) -> Answer {
     let body = format!("{{\"prompt\":\"four\",\"max_tokens\":{}}}", tokens - 1);
     let mut client = gate.connect();
