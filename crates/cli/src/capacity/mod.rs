@@ -148,7 +148,7 @@ pub(super) fn run(
     if script.is_python() {
         asked.options = for_users(asked.options);
     }
-    if let Err(why) = script.set_up(&asked.options) {
+    if let Err(why) = script.set_up(&mut asked.options) {
         return not_begun(&why, messages);
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);

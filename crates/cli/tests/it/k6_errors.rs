@@ -256,7 +256,7 @@ fn ctrl_c_during_setup_ends_weir_before_the_load_as_an_interrupt() {
         for body in ["get()", "http.asyncRequest('GET', `${__ENV.HOST}/`); for (;;) Math.sqrt(2)"] {
             let held = Gate::default();
             let opens = held.clone();
-            let server = Server::start(move |_| Reply::ok("").wait_for(&held));
+            let server = Server::start(move |_| Reply::nothing().wait_for(&held));
             let folder = Weir::new();
             folder.write(
                 "users.js",

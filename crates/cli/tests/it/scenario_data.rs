@@ -241,7 +241,7 @@ fn ctrl_c_during_a_setup_ends_weir_before_the_load_as_an_interrupt() {
         let weir = with_setup();
         let held = Gate::default();
         let opens = held.clone();
-        let server = Server::start(move |_| Reply::ok("").wait_for(&held));
+        let server = Server::start(move |_| Reply::nothing().wait_for(&held));
         let base = format!("base={}", server.url(""));
         let setup = ["-q", "-s", "buy.hurl", "--setup", "login.hurl", "--variable", base.trim_end_matches('/')];
         let running = weir.start(&[args, &setup].concat());

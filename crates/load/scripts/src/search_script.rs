@@ -30,12 +30,13 @@ impl SearchScript {
         Ok(Self { options: Some(load.for_agents(true)), k6: Some(load), ..Self::default() })
     }
 
-    /// Does what the script does before all loads.
+    /// Adds to the options of all loads what the script says about them, and does what it does before them.
     ///
     /// # Errors
     /// The script's error, or that it was interrupted.
-    pub fn set_up(&mut self, options: &Options) -> Result<(), LoadError> {
+    pub fn set_up(&mut self, options: &mut Options) -> Result<(), LoadError> {
         let Some(load) = &self.k6 else { return Ok(()) };
+        load.apply(options, true);
         set_up(load, options)?;
         self.options = Some(load.for_agents(true));
         Ok(())

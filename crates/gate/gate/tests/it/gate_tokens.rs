@@ -323,7 +323,7 @@ fn errors_of_the_gateway_are_those_of_the_apis() {
     let held = Gate::default();
     let slow = Server::start({
         let held = held.clone();
-        move |_| Reply::ok("{}").wait_for(&held)
+        move |_| Reply::nothing().wait_for(&held)
     });
     let crowded = gate_with(&slow, "max_in_flight = 1\nmax_queue = 0\n");
     let first = asked(&crowded, "a", PROMPT);
