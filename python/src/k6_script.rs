@@ -10,6 +10,9 @@ use weir::measure::Run;
 
 use crate::errors;
 
+/// Names with their texts.
+pub(crate) type Summaries = Vec<(String, String)>;
+
 /// Script of a load.
 pub(crate) struct PythonK6 {
     load: K6Load,
@@ -49,7 +52,7 @@ impl PythonK6 {
     pub(crate) fn set_up(&self, options: &mut Options, go_on: &mut dyn FnMut() -> bool) -> PyResult<()> {
         let go_on = RefCell::new(go_on);
         let asked = || go_on.borrow_mut()();
-        self.load.set_up(options, &asked).map_err(|why| errors::serve(&why))?;
+        self.load.set_up(options, &asked).map_err(|why| errors::load(&why))?;
         if self.has_agents {
             // They are given what the function has returned.
             options.program = Some(ProgramOptions::JavaScript(self.load.for_agents(self.has_own_load)));
@@ -69,5 +72,11 @@ impl PythonK6 {
         let added = self.load.add_reports(reports);
         self.load.complete(run);
         done.and(added).map_err(|why| errors::serve(&why))
+    }
+
+    /// Texts of the script's own summaries, by the names of files, `stdout` or `stderr`, as long as it goes on.
+    pub(crate) fn own_summaries(&self, run: &Run, go_on: &mut dyn FnMut() -> bool) -> Result<Summaries, String> {
+        let go_on = RefCell::new(go_on);
+        self.load.own_summaries(run, &|| go_on.borrow_mut()())
     }
 }

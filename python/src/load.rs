@@ -10,7 +10,7 @@ use weir::measure::RunProgress;
 
 use crate::errors;
 use crate::form::LoadRequest;
-use crate::k6_script::PythonK6;
+use crate::k6_script::{PythonK6, Summaries};
 use crate::run::RunHandle;
 use crate::script::command::OpenedScript;
 use crate::signals::SignalWatch;
@@ -18,7 +18,8 @@ use crate::signals::SignalWatch;
 /// Runs the load that the arguments describe, with the users of a script, if it has one. `command` is recorded in the manifest.
 ///
 /// In the main thread, Python's signal handlers run about ten times per second. An exception of theirs ends the run: a
-/// KeyboardInterrupt returns what was measured, any other exception is raised.
+/// KeyboardInterrupt returns what was measured, any other exception is raised. Beside the result: the texts of the
+/// summaries that a script of k6 writes itself, and why it could not.
 #[pyfunction]
 #[pyo3(signature = (form, command, script=None))]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
@@ -27,7 +28,7 @@ pub(crate) fn load(
     form: &Bound<'_, PyDict>,
     command: Vec<String>,
     script: Option<Py<PyAny>>,
-) -> PyResult<RunHandle> {
+) -> PyResult<(RunHandle, Summaries, Option<String>)> {
     let LoadRequest { mut options, slos, agents } = LoadRequest::read(form)?;
     let (mut signals, mut reports) = (SignalWatch::default(), Vec::new());
     let run = py.detach(|| {
@@ -70,11 +71,20 @@ pub(crate) fn load(
             k6.complete(&options, &mut run, &reports)?;
         }
         torn_down.map_err(|e| errors::load(&e))?;
-        Ok(run)
+        Ok((run, k6))
     });
-    let mut run = signals.settle(py, run)?;
+    let (mut run, k6) = signals.settle(py, run)?;
     // Beside the thresholds of a script.
     let checked: Vec<_> = slos.iter().map(|slo| slo.check(&run)).collect();
     run.slo.extend(checked);
-    Ok(RunHandle(run))
+    let Some(k6) = k6 else { return Ok((RunHandle(run), Vec::new(), None)) };
+    // A signal that has ended the load ends no summary.
+    let mut signals = SignalWatch::default();
+    let written = py.detach(|| k6.own_summaries(&run, &mut || signals.goes_on()));
+    signals.raised()?;
+    let (summaries, failure) = match written {
+        Ok(summaries) => (summaries, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    Ok((RunHandle(run), summaries, failure))
 }

@@ -22,6 +22,11 @@ impl SignalWatch {
         goes_on.unwrap_or(false)
     }
 
+    /// The exception that a handler has raised, if one has.
+    pub(crate) fn raised(self) -> PyResult<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+
     /// Result of the call: of one that a KeyboardInterrupt has ended what was measured; any other exception is raised.
     pub(crate) fn settle<T>(self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
         match (self.0, result) {

@@ -5,7 +5,9 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
+import pytest
 from conftest import Service
 from programs import started
 
@@ -90,6 +92,18 @@ def test_ctrl_c_on_the_command_writes_its_result(service: Service) -> None:
 def test_ctrl_c_ends_a_blocking_call(service: Service) -> None:
     script = f"import weir; weir.Client().get('{service.url}/slow?ms=20000')"
     with started(sys.executable, "-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=15)
+    assert (process.returncode, err.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
+
+
+@pytest.mark.parametrize("function", ["setup", "handleSummary"])
+def test_ctrl_c_ends_a_function_beside_the_load(function: str, service: Service, tmp_path: Path) -> None:
+    call = f"export function {function}() {{ http.get('{service.url}/slow?ms=20000'); return {{}}; }}"
+    (tmp_path / "a.js").write_text(f"import http from 'k6/http';\nexport default () => {{}};\n{call}\n")
+    script = "import sys, weir; weir.load(script=sys.argv[1])"
+    with started(sys.executable, "-c", script, str(tmp_path / "a.js")) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=15)

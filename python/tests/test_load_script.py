@@ -43,6 +43,44 @@ def test_a_script_has_the_load_of_its_options(service: Service, tmp_path: Path) 
     assert paths[-1] == "/end"
 
 
+def test_summaries_of_the_script_are_printed_and_written(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = """
+export function handleSummary(data) {
+  http.get(`${__ENV.HOST || ''}/summary`);
+  const { orders, checks } = data.metrics;
+  return {
+    stdout: `${orders.values.count} orders ü\\n`, stderr: 'ended\\n', 'sum.json': JSON.stringify({ orders, checks }),
+  };
+}
+"""
+    monkeypatch.chdir(tmp_path)
+    file = _written(tmp_path, SHOP + summary)
+    for agents in ({}, {"on": "local", "agents": 2}):
+        run = weir.load(service.url, script=file, env={"WORD": "tea"}, slo="errors<1%", **agents)  # type: ignore[arg-type]
+        assert run.requests.ok == 6
+        # On stdout of Python, as the code that reads it is.
+        assert capsys.readouterr() == ("6 orders ü\n", "ended\n")
+        written = json.loads((tmp_path / "sum.json").read_text())
+        assert written["orders"]["thresholds"] == {"count==6": {"ok": True}}
+        assert written["checks"]["values"]["passes"] == 6
+        assert [seen.path for seen in service.seen][-2:] == ["/end", "/summary"]
+
+
+def test_a_summary_that_fails_is_a_warning_and_the_result_is_there(service: Service, tmp_path: Path) -> None:
+    for body, message in (
+        ("throw new Error('no report');", r"^handleSummary\(\): .*shop\.js:14: Error: no report"),
+        ("return { stdout: 5 };", r"^handleSummary\(\): 'stdout' is 5 and no text$"),
+        ("return { 'missing/sum.json': 'x' };", r"^cannot write 'missing/sum\.json': No such file or directory$"),
+    ):
+        file = _written(tmp_path, f"{SHOP}export function handleSummary() {{ {body} }}\n")
+        with pytest.warns(RuntimeWarning, match=message) as warned:
+            run = weir.load(service.url, script=file, env={"WORD": "tea"})
+        assert run.requests.ok == 6
+        assert [warning.filename for warning in warned] == [__file__]
+
+
 def test_arguments_replace_the_load_of_the_options(service: Service, tmp_path: Path) -> None:
     file = _written(tmp_path, SHOP)
     env = {"WORD": "tea"}

@@ -13,6 +13,7 @@ from weir._load_script import driver_of
 from weir._processes import is_agent
 from weir._run import Run
 from weir._scenario import Scenario
+from weir._script_summary import write_summaries
 from weir._time import Time
 from weir._user import User
 from weir._user_script import UserScript
@@ -120,7 +121,8 @@ def load(
             `rate` and `loops` are then iterations, and `connections` are users.
         script: Script of k6 (``.js``, ``.ts``), or collection of Postman with scripts (``.json``): what users do in
             place of one request. Without a load among the arguments it is that of the script's options, or one
-            iteration. What it has measured itself is in `Run.script`, its thresholds in `Run.slo`.
+            iteration. What it has measured itself is in `Run.script`, its thresholds in `Run.slo`. Its `handleSummary`
+            is called after the load: what it returns is printed and written, and its errors are a RuntimeWarning.
         env: Variables of ``__ENV`` of the script; of a collection those of its environment.
         variables: Values of variables for templates of a single request; of a collection those of its environment.
         data: Rows for templates of a single request, as in `Scenario`; of a collection the file of its iteration data.
@@ -214,10 +216,12 @@ def load(
     """
     form, command, classes = load_form(locals(), "weir.load")
     try:
-        run = Run._of(_weir.load(form, command, classes))
+        handle, summaries, failure = _weir.load(form, command, classes)
     finally:
         if classes is not None:
             classes.report()
+    run = Run._of(handle)
+    write_summaries(summaries, failure)
     if run.interrupted:
         raise Interrupted(run)
     return run

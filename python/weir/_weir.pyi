@@ -40,8 +40,13 @@ def compare(
 def llm(form: Mapping[str, object], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
     """Run the load of the form (the arguments of `weir.llm`, by name): its result, and notes; the GIL is released."""
 
-def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
-    """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
+def load(
+    form: Mapping[str, object], command: Sequence[str], script: object = None
+) -> tuple[RunHandle, list[tuple[str, str]], str | None]:
+    """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released.
+
+    Beside the result: names and texts of the summaries that a script writes itself, and why it could not.
+    """
 
 def start_load(form: Mapping[str, object], command: Sequence[str]) -> StartedLoadHandle:
     """Start the load of the form (the arguments of `weir.load`, by name) on a thread of its own."""

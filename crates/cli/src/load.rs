@@ -45,7 +45,7 @@ use weir_report::{ReportFormat, render, text};
 use weir_request::secret_mask::SecretMask;
 use weir_scripts::PythonHost;
 use weir_session::play::{PlayDetail, PlayOutput, play};
-use weir_session::{LoadSession, SessionLoad, SessionOptions};
+use weir_session::{LoadSession, SessionLoad, SessionOptions, not_begun};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -202,7 +202,9 @@ pub(super) fn run(
         ..asked.into_options()
     };
     let mut options = if script.is_python() { for_users(options) } else { options };
-    script.apply(&mut options)?;
+    if let Err(why) = script.apply(&mut options) {
+        return not_begun(&why, messages);
+    }
     if let Some(output) = once {
         return play(&options, &output, messages);
     }

@@ -94,6 +94,18 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// Removes the handlers; signals from now on, and one that was not looked at, are for the next [`Interrupt`].
+    ///
+    /// # Errors
+    /// An error of the system.
+    pub fn hand_over(self) -> io::Result<()> {
+        let early = EarlySignals::listen()?;
+        early.requested.fetch_or(self.is_requested(), Ordering::Relaxed);
+        early.sigterm.fetch_or(self.is_sigterm(), Ordering::Relaxed);
+        *OF_START.lock().unwrap_or_else(PoisonError::into_inner) = Some(early);
+        Ok(())
+    }
+
     /// Whether a signal was received.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
@@ -129,5 +141,13 @@ mod tests {
         assert!(!second.is_requested() && !second.is_sigterm());
         low_level::raise(SIGINT).unwrap();
         assert!(second.is_requested() && !second.is_sigterm());
+        // Those of a setup are for the load after it, also what comes between them.
+        second.hand_over().unwrap();
+        let third = Interrupt::install().unwrap();
+        assert!(third.is_requested() && !third.is_sigterm());
+        drop(third);
+        Interrupt::install().unwrap().hand_over().unwrap();
+        low_level::raise(SIGTERM).unwrap();
+        assert!(Interrupt::install().unwrap().is_sigterm());
     }
 }

@@ -33,6 +33,7 @@ use weir_measure::slo::Slo;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
 use weir_scripts::PythonHost;
+use weir_session::not_begun;
 use weir_session::search::{ResultRules, SearchFeed, SearchOutputs, SearchPaths, conclude, failure, search};
 
 /// Examples at the end of the help.
@@ -147,7 +148,9 @@ pub(super) fn run(
     if script.is_python() {
         asked.options = for_users(asked.options);
     }
-    script.set_up(&asked.options)?;
+    if let Err(why) = script.set_up(&mut asked.options) {
+        return not_begun(&why, messages);
+    }
     asked.options.program = script.options().map(ProgramOptions::of_script);
     if asks_for_schema(&asked.options) {
         exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;

@@ -27,6 +27,7 @@ use super::request_args::redacted;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_llm::load::{ConversationOptions, LlmLoad, LlmOptions, ReplayedTrace};
+use weir_load::LoadError;
 use weir_report::llm::render;
 use weir_session::{LoadSession, SessionLoad};
 use weir_terminal::progress_bar::Extent;
@@ -100,7 +101,7 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
     // The end of a trace is unknown until it is read.
     let extent = trace.as_ref().map(|_| Extent { until: plan.until, requests: None });
     let asked = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent };
-    let mut start = || trace.as_mut().map_or(Ok(()), ReplayedTrace::start);
+    let mut start = || trace.as_mut().map_or(Ok(()), ReplayedTrace::start).map_err(LoadError::Program);
     let Some(mut measured) = running.run(asked, &mut start)? else { return Ok(exit::INTERRUPTED) };
     let unread = match &trace {
         Some(trace) => trace.finish(&mut measured.run, measured.plan_end)?,

@@ -240,6 +240,7 @@ pub(super) fn study_script(
         let script = of_file(path)?;
         return Ok(Some(ScriptOptions {
             has_own_load: true,
+            calls_hooks: true,
             collection: asked.request_args.collection_input(folder)?,
             ..asked.k6_flags.script(script.path, asked.request_args.url())
         }));

@@ -19,6 +19,7 @@ use weir_base::Nanos;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::print;
+use weir_load::LoadError;
 use weir_load::objectives::Objectives;
 use weir_replay::load::{ReplayLoad, ReplayOptions, read_log};
 use weir_report::{ReportFormat, render, replay as replay_report};
@@ -72,7 +73,8 @@ pub(super) fn run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) ->
         samplers: Some(samplers),
         extent: Some(Extent { until, requests: options.load.requests }),
     };
-    let Some(mut measured) = running.run(load, &mut || log.start())? else { return Ok(exit::INTERRUPTED) };
+    let mut start = || log.start().map_err(LoadError::Program);
+    let Some(mut measured) = running.run(load, &mut start)? else { return Ok(exit::INTERRUPTED) };
     let unread = log.finish(&mut measured.run, measured.plan_end)?;
     running.report(&mut measured, |run, colors| render(run, load_args.format, colors));
     if let Some(why) = unread {

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_measure::Run;
-use weir_testing::{Output, Server, Weir};
+use weir_testing::{Gate, Output, Reply, Server, Weir, until};
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 fn play(server: &Server, body: &str, args: &[&str]) -> Output {
     let folder = Weir::new();
@@ -240,6 +242,37 @@ fn a_setup_that_throws_ends_weir_before_the_load() {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("setup(): users.js:3: Error: not today"), "{output:?}");
     assert!(server.seen().is_empty());
+}
+
+#[test]
+fn ctrl_c_during_setup_ends_weir_before_the_load_as_an_interrupt() {
+    for args in [
+        &["load", "-s"][..],
+        &["load", "--on", "local", "--agents", "1", "-s"],
+        &["load", "-f", "k6", "-s"],
+        &["run"],
+        &["capacity", "--slo", "p99<1s", "-s"],
+    ] {
+        for body in ["get()", "http.asyncRequest('GET', `${__ENV.HOST}/`); for (;;) Math.sqrt(2)"] {
+            let held = Gate::default();
+            let opens = held.clone();
+            let server = Server::start(move |_| Reply::nothing().wait_for(&held));
+            let folder = Weir::new();
+            folder.write(
+                "users.js",
+                script(&format!("export const setup = () => {{ {body}; }};\nexport default get;\n")),
+            );
+            let running =
+                folder.start(&[args, &["users.js", "-q", "-e", &format!("HOST={}", server.url(""))]].concat());
+            until("the setup's request", PATIENCE, || server.requests() == 1);
+            running.interrupt();
+            let output = running.finish();
+            let line = "interrupted during the setup; the load has not begun";
+            assert_eq!((output.code, output.one_line()), (130, line), "{args:?}");
+            assert_eq!((server.requests(), output.stdout.as_str()), (1, ""), "{args:?}");
+            opens.open();
+        }
+    }
 }
 
 #[test]

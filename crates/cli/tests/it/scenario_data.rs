@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use weir_measure::end_reason::EndReason;
-use weir_testing::{Output, Reply, Seen, Server, Weir};
+use weir_testing::{Gate, Output, Reply, Seen, Server, Weir, until};
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Folder with a scenario that names its user, and rows of `rows` users.
 fn folder(rows: usize) -> Weir {
@@ -231,6 +233,26 @@ fn a_capacity_search_has_one_setup_and_one_teardown() {
     let output = weir.run(&[&args[..5], &["--setup", "fail.hurl"], &search].concat());
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
     assert!(output.one_line().starts_with("the setup 'fail.hurl' failed: step 'broken': "), "{output:?}");
+}
+
+#[test]
+fn ctrl_c_during_a_setup_ends_weir_before_the_load_as_an_interrupt() {
+    for args in [&["load"][..], &["load", "--once"], &["capacity", "--slo", "p99<1s"]] {
+        let weir = with_setup();
+        let held = Gate::default();
+        let opens = held.clone();
+        let server = Server::start(move |_| Reply::nothing().wait_for(&held));
+        let base = format!("base={}", server.url(""));
+        let setup = ["-q", "-s", "buy.hurl", "--setup", "login.hurl", "--variable", base.trim_end_matches('/')];
+        let running = weir.start(&[args, &setup].concat());
+        until("the setup's request", PATIENCE, || server.requests() == 1);
+        running.interrupt();
+        let output = running.finish();
+        let line = "interrupted during the setup; the load has not begun";
+        assert_eq!((output.code, output.one_line()), (130, line), "{args:?}");
+        assert_eq!((server.requests(), output.stdout.as_str()), (1, ""), "{args:?}");
+        opens.open();
+    }
 }
 
 #[test]

@@ -58,17 +58,20 @@ impl RoutedRequest<'_> {
     pub(super) fn failure_response(&self, failed: CallFailure, is_too_large: bool) -> Response<ResponseBody> {
         let CallFailure { reason, last_response, call_trace } = failed;
         match reason {
-            CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
+            CallFailureReason::DeadlineExceeded => return self.route.deadline_response(self.error_format),
             CallFailureReason::Rejected(rejection) => {
-                return self.error_format.format(self.route.rejection_response(rejection, || self.too_many_tokens()));
+                return self.route.rejection_response(self.error_format, rejection, || self.too_many_tokens());
             }
             CallFailureReason::AllFailed => self.note_no_response(),
         }
         if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
             return self.error_format.format(body_too_large(max));
         }
-        if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
-            return self.error_format.format(own);
+        if let Some(bad) = local_responses::bad_request(&call_trace) {
+            return self.error_format.format(bad);
+        }
+        if let Some(own) = self.route.failure_response(self.error_format) {
+            return own;
         }
         match last_response {
             Some(UpstreamResponse { mut head, passed, body }) => {

@@ -16,7 +16,7 @@ use super::culprit_guard::RouteCulprits;
 use super::forwarding_names::has_same_spelling;
 use super::headers;
 use super::json_merge::JsonMerge;
-use super::local_responses;
+use super::local_responses::{self, ErrorFormat};
 use super::mirror::Mirror;
 use super::rewrite;
 use super::routing::Captures;
@@ -230,19 +230,22 @@ impl GateRoute {
     }
 
     /// The response when the deadline has passed.
-    pub(super) fn deadline_response(&self) -> Response<ResponseBody> {
-        let plain = || local_responses::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline");
-        self.response_rule.deadline_exceeded.as_ref().map_or_else(plain, LocalResponse::response)
+    pub(super) fn deadline_response(&self, format: ErrorFormat) -> Response<ResponseBody> {
+        match &self.response_rule.deadline_exceeded {
+            Some(own) => format.format_configured(own.response()),
+            None => format.format(local_responses::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline")),
+        }
     }
 
     /// The custom response when all attempts have failed, if there is one.
-    pub(super) fn failure_response(&self) -> Option<Response<ResponseBody>> {
-        self.response_rule.failed.as_ref().map(LocalResponse::response)
+    pub(super) fn failure_response(&self, format: ErrorFormat) -> Option<Response<ResponseBody>> {
+        self.response_rule.failed.as_ref().map(|own| format.format_configured(own.response()))
     }
 
     /// The response to a rejected call, with the route's body, or one that says more.
     pub(super) fn rejection_response(
         &self,
+        format: ErrorFormat,
         rejection: Rejection,
         details: impl FnOnce() -> Option<ResponseBody>,
     ) -> Response<ResponseBody> {
@@ -250,10 +253,12 @@ impl GateRoute {
         if let Some(own) = &self.response_rule.rejected {
             *response.body_mut() = ResponseBody::from(own.body.clone());
             response.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
-        } else if let Some(body) = details() {
+            return format.format_configured(response);
+        }
+        if let Some(body) = details() {
             *response.body_mut() = body;
         }
-        response
+        format.format(response)
     }
 }
 

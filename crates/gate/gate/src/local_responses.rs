@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::Value;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureSide;
@@ -20,6 +21,8 @@ pub(super) enum ErrorFormat {
     Http,
     /// A gRPC status (trailers only).
     Grpc,
+    /// A status and an error as the APIs of OpenAI and Anthropic have it.
+    ModelApi,
 }
 
 impl ErrorFormat {
@@ -29,13 +32,46 @@ impl ErrorFormat {
         if grpc { Self::Grpc } else { Self::Http }
     }
 
-    /// A response of the gateway's own in this format.
+    /// The format on a route whose calls go to language models, or on any other.
+    pub(super) fn on_route(self, is_of_models: bool) -> Self {
+        if is_of_models && self == Self::Http { Self::ModelApi } else { self }
+    }
+
+    /// A response of the gateway's own, a line of text, in this format.
     pub(super) fn format(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
         match self {
             Self::Http => response,
             Self::Grpc => trailers_only(&response),
+            Self::ModelApi => model_error(response),
         }
     }
+
+    /// A response whose body is that of the configuration, in this format.
+    pub(super) fn format_configured(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
+        match self {
+            Self::Http | Self::ModelApi => response,
+            Self::Grpc => trailers_only(&response),
+        }
+    }
+}
+
+/// A response whose line of text is the message of an error: the SDK of OpenAI reads `error` with `message`, `type`,
+/// `code` and `param`, that of Anthropic `type` and `error` with its own types.
+fn model_error(mut http: Response<ResponseBody>) -> Response<ResponseBody> {
+    let Some(line) = http.body().as_bytes() else { return http };
+    let message = Value::from(String::from_utf8_lossy(line.trim_ascii()));
+    let (kind, code) = match http.status() {
+        StatusCode::TOO_MANY_REQUESTS => ("rate_limit_error", "\"rate_limit_exceeded\""),
+        StatusCode::SERVICE_UNAVAILABLE => ("overloaded_error", "null"),
+        StatusCode::GATEWAY_TIMEOUT => ("timeout_error", "null"),
+        StatusCode::PAYLOAD_TOO_LARGE => ("request_too_large", "null"),
+        status if status.is_client_error() => ("invalid_request_error", "null"),
+        _ => ("api_error", "null"),
+    };
+    let error = format!("{{\"type\":\"{kind}\",\"message\":{message},\"code\":{code},\"param\":null}}");
+    *http.body_mut() = ResponseBody::from(format!("{{\"type\":\"error\",\"error\":{error}}}\n"));
+    http.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    http
 }
 
 /// A gRPC response with trailers only: status 200, and the gRPC status in its headers (grpc/grpc,

@@ -95,7 +95,7 @@ impl RoutedRequest<'_> {
         let length = body.size_hint().exact();
         let (body, is_too_large) = match self.read_body(parts, body, deadline).await {
             Ok(read) => read,
-            Err(response) => return self.error_format.format(response).into(),
+            Err(response) => return response.into(),
         };
         let charged = self.charge_tokens(&body, length, priority);
         if let Some(failed) = charged.or_else(|| self.begin_use(priority)) {
@@ -297,11 +297,13 @@ impl RoutedRequest<'_> {
         let prefix = tokio::select! {
             biased;
             prefix = self.context.read_prefix(body, max_bytes) => prefix,
-            () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
+            () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => {
+                return Err(self.route.deadline_response(self.error_format));
+            }
         };
         match prefix {
             Ok(BodyPrefix::Complete(bytes)) => match self.route.limits.check_body(bytes.len() as u64) {
-                Some(too_large) => Err(too_large),
+                Some(too_large) => Err(self.error_format.format(too_large)),
                 None => Ok((OutgoingBody::Bytes(bytes), None)),
             },
             Ok(BodyPrefix::Streaming(upload)) => {
@@ -314,7 +316,10 @@ impl RoutedRequest<'_> {
                 let (upload, is_too_large) = self.route.limits.limit_body(upload);
                 Ok((OutgoingBody::Stream(upload), is_too_large))
             }
-            Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),
+            Err(_) => {
+                let broken = local_responses::text(StatusCode::BAD_REQUEST, "the body broke off");
+                Err(self.error_format.format(broken))
+            }
         }
     }
 

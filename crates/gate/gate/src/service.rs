@@ -184,16 +184,20 @@ impl server::Service for Service {
                 };
             }
         };
+        let error_format = error_format.on_route(route.caller_policy.counts_tokens());
         if let Some(too_large) = route.limits.check_head(&parts, &headers, &passed) {
             return error_format.format(too_large).into();
         }
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {
             Ok(deadline) => deadline,
-            Err(invalid) => return error_format.format(invalid.response()).into(),
+            Err(invalid) => return error_format.format_configured(invalid.response()).into(),
         };
         let target = match route.target(&captures, &path, &parts.uri, runtime.path_rule) {
             Ok(target) => target,
-            Err(ambiguity) => return ambiguous(ambiguity),
+            Err(ambiguity) => {
+                let why = format!("ambiguous path: {ambiguity}");
+                return error_format.format(local_responses::text(StatusCode::BAD_REQUEST, &why)).into();
+            }
         };
         let (seed, peer) = (self.options.seed, context.peer().ip());
         let side = route.side_chooser.choose(&headers, peer, &route.proxies, seed, || local.random_bits());

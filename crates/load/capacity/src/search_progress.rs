@@ -195,9 +195,10 @@ impl SearchProgress {
     }
 }
 
-/// URL, or names of scenarios and the URL before their paths.
+/// URL, or names of scenarios, or of a script that names its hosts, and the URL before their paths.
 fn target(options: &Options) -> String {
-    let names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::scenario_name).collect();
+    let mut names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::scenario_name).collect();
+    names.extend(options.script_name.as_deref());
     match (names.is_empty(), options.url.as_str()) {
         (true, url) => url.to_owned(),
         (false, "") => names.join(", "),

@@ -1,10 +1,11 @@
 //! Functions of a script around the load: `setup`, `teardown` and `handleSummary`.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use weir_base::Nanos;
-use weir_load::{LoadPlan, Options};
+use weir_load::{LoadError, LoadPlan, Options};
 use weir_machine::clock;
 use weir_machine::lock::lock;
 use weir_measure::Run;
@@ -35,8 +36,8 @@ impl K6Load {
     /// Does what the script does before the load, as long as it `goes_on`.
     ///
     /// # Errors
-    /// One line with its mistake.
-    pub fn set_up(&self, options: &Options, goes_on: &dyn Fn() -> bool) -> Result<(), String> {
+    /// The script's mistake, or that it was interrupted.
+    pub fn set_up(&self, options: &Options, goes_on: &dyn Fn() -> bool) -> Result<(), LoadError> {
         if !self.functions.contains(SETUP) || self.script.setup_data.get().is_some() {
             return Ok(());
         }
@@ -59,11 +60,16 @@ impl K6Load {
             return Ok(());
         }
         let hook = Hook { name: TEARDOWN, timeout: self.script.options.teardown_timeout };
-        self.call_hook(hook, options, &|| true).map(drop)
+        self.call_hook(hook, options, &|| true).map(drop).map_err(|error| error.to_string())
     }
 
     /// Calls a function once with the setup's value, on a user of its own; returns its value as JSON.
-    fn call_hook(&self, hook: Hook, options: &Options, goes_on: &dyn Fn() -> bool) -> Result<Option<String>, String> {
+    fn call_hook(
+        &self,
+        hook: Hook,
+        options: &Options,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, LoadError> {
         self.call_with((*self.script).clone(), hook, options, goes_on)
     }
 
@@ -74,15 +80,17 @@ impl K6Load {
         Hook { name, timeout }: Hook,
         options: &Options,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, LoadError> {
+        let failed = |error: &dyn fmt::Display| LoadError::Program(error.to_string());
+        let out_of_time = |place: &str| failed(&format_args!("{place}{name}() has not returned within {timeout}"));
         let script_name = Some(self.script.file.main.clone());
         let options = Options { program: None, script_name, ..options.single_iteration(Vec::new()) };
-        let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+        let plan = LoadPlan::new(&options).map_err(|error| failed(&error))?;
         script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
         script.scenarios[0].exec = name.to_owned();
         script.load = Arc::new(options.clone());
         script.group = format!("::{name}");
-        script.head = head(&script, &plan.script_headers(&options).map_err(|error| error.to_string())?);
+        script.head = head(&script, &plan.script_headers(&options).map_err(|error| failed(&error))?);
         let hook = K6Program::new(ProgramParts {
             script: Arc::new(script),
             paces: Vec::new(),
@@ -92,23 +100,26 @@ impl K6Load {
             is_closed: true,
             shard: Shard::WHOLE,
         });
-        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
+        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| failed(&error))?;
         let begun = clock::monotonic();
         let is_in_time = || clock::monotonic() - begun < timeout;
-        let run =
-            weir_load::run(&plan, &[], &mut |_| is_in_time() && goes_on(), None).map_err(|error| error.to_string())?;
+        let run = match weir_load::run(&plan, &[], &mut |_| is_in_time() && goes_on(), None) {
+            Err(LoadError::Interrupted) if !goes_on() => return Err(LoadError::SetupInterrupted),
+            Err(LoadError::Interrupted) => return Err(out_of_time("")),
+            ended => ended?,
+        };
         let mut sums = hook.sums();
         add_bytes(&mut sums, &run);
         lock(&self.around).merge(&sums);
         if !goes_on() {
-            return Err(format!("interrupted during {name}(); the load has not begun"));
+            return Err(LoadError::SetupInterrupted);
         }
         if !is_in_time() {
             let place = hook.notes().cut_places.first().map(|place| format!("{place}: ")).unwrap_or_default();
-            return Err(format!("{place}{name}() has not returned within {timeout}"));
+            return Err(out_of_time(&place));
         }
         match run.ended_by {
-            Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
+            Some(EndReason::ScriptError(why)) => Err(failed(&format_args!("{name}(): {why}"))),
             _ => Ok(hook.take_result()),
         }
     }
@@ -119,11 +130,11 @@ impl K6Load {
     }
 
     /// Lets the script write summaries of its own, in `handleSummary`: texts by the names of files, `stdout` or
-    /// `stderr`. None without such a function.
+    /// `stderr`. None without such a function. It ends with its timeout, or once it no longer `goes_on`.
     ///
     /// # Errors
     /// One line with the script's error.
-    pub fn own_summaries(&self, run: &Run) -> Result<Vec<(String, String)>, String> {
+    pub fn own_summaries(&self, run: &Run, goes_on: &dyn Fn() -> bool) -> Result<Vec<(String, String)>, String> {
         if !self.functions.contains(SUMMARY) {
             return Ok(Vec::new());
         }
@@ -131,7 +142,8 @@ impl K6Load {
         let script = Script { setup_data: OnceLock::from(given), ..(*self.script).clone() };
         let hook = Hook { name: SUMMARY, timeout: script.options.summary_timeout };
         let load = self.program.as_ref().map_or_else(Arc::default, |program| Arc::clone(&program.script.load));
-        let texts = self.call_with(script, hook, &load, &|| true)?.unwrap_or_else(|| "null".to_owned());
+        let texts = self.call_with(script, hook, &load, goes_on).map_err(|error| error.to_string())?;
+        let texts = texts.unwrap_or_else(|| "null".to_owned());
         let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
         let Value::Object(texts) = texts else {
             return if texts.is_null() {

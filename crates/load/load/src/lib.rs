@@ -85,8 +85,17 @@ pub enum LoadError {
     Program(String),
     /// `watch` returned false before the start.
     Interrupted,
+    /// `watch` returned false during a setup, which may have sent requests of its own.
+    SetupInterrupted,
     /// The system has no thread or poller left.
     System(io::Error),
+}
+
+impl LoadError {
+    /// Whether `watch` has ended the run before its start.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::SetupInterrupted)
+    }
 }
 
 impl std::error::Error for LoadError {}
@@ -104,6 +113,7 @@ impl fmt::Display for LoadError {
             ),
             Self::Agents(why) | Self::Setup(why) | Self::Program(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
+            Self::SetupInterrupted => f.write_str("interrupted during the setup; the load has not begun"),
             Self::System(e) => write!(f, "system error: {e}"),
         }
     }

@@ -108,12 +108,12 @@ fn play(
     let (trace, steps) = mpsc::channel::<StepTrace>();
     let plan = LoadPlan { trace: Some(trace), ..plan };
     let ended = run(&plan, &[], &mut |_| go_on(), None).map_err(|error| match error {
-        LoadError::Interrupted => LoadError::Interrupted,
+        LoadError::Interrupted => LoadError::SetupInterrupted,
         other => failed(other.to_string()),
     })?;
     drop(plan);
     if ended.interrupted {
-        return Err(LoadError::Interrupted);
+        return Err(LoadError::SetupInterrupted);
     }
     let steps: Vec<StepTrace> = steps.iter().collect();
     if ended.iterations.as_ref().is_some_and(|iterations| iterations.failed == 0 && iterations.ok > 0) {

@@ -16,14 +16,15 @@ struct HostedScripts<'a> {
     /// Script in Python that is open: loads that follow use it again.
     python: Option<(ScriptOptions, Box<dyn PythonScript>)>,
     is_running: bool,
-    /// Script of k6 of the last load.
-    k6: Option<K6Load>,
+    /// Script of k6 of the last load, with the load's options if the agent calls its functions around the load.
+    k6: Option<(K6Load, Option<Options>)>,
+    messages: &'a Messages,
 }
 
 impl<'a> HostedScripts<'a> {
     /// Scripts of a process with this interpreter.
-    fn new(host: Option<&'a dyn PythonHost>) -> Self {
-        Self { host, python: None, is_running: false, k6: None }
+    fn new(host: Option<&'a dyn PythonHost>, messages: &'a Messages) -> Self {
+        Self { host, python: None, is_running: false, k6: None, messages }
     }
 }
 
@@ -59,7 +60,10 @@ impl AgentPrograms for HostedScripts<'_> {
             ProgramOptions::JavaScript(script) => {
                 let mut load = K6Load::open(script)?;
                 let plan = load.prepare(options, plan, script.has_own_load, K6Role::Single)?;
-                self.k6 = Some(load);
+                if script.calls_hooks {
+                    load.set_up(options, &|| true).map_err(|error| error.to_string())?;
+                }
+                self.k6 = Some((load, script.calls_hooks.then(|| options.clone())));
                 Ok(plan)
             }
             ProgramOptions::BuiltIn(program) => {
@@ -74,7 +78,9 @@ impl AgentPrograms for HostedScripts<'_> {
     }
 
     fn finish(&mut self) -> Option<String> {
-        if let Some(load) = self.k6.take() {
+        if let Some((load, options)) = self.k6.take() {
+            let torn_down = options.map_or(Ok(()), |options| load.tear_down(&options));
+            torn_down.unwrap_or_else(|why| self.messages.error(&why));
             return load.report();
         }
         let (_, opened) = self.python.as_ref().filter(|_| std::mem::take(&mut self.is_running))?;
@@ -85,7 +91,7 @@ impl AgentPrograms for HostedScripts<'_> {
 
 /// Hidden command of an agent process.
 pub fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
-    match process::run(&mut HostedScripts::new(host)) {
+    match process::run(&mut HostedScripts::new(host, messages)) {
         Ok(()) => exit::OK,
         Err(error) => {
             messages.error(&format!("internal command of 'weir load --on': {error}"));

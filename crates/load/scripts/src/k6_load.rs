@@ -9,7 +9,7 @@ pub(crate) use self::absent::{AbsentK6 as K6Load, AbsentK6Role as K6Role};
 #[cfg(not(feature = "engines"))]
 mod absent {
     use weir_load::program::ScriptOptions;
-    use weir_load::{LoadPlan, Options};
+    use weir_load::{LoadError, LoadPlan, Options};
     use weir_measure::Run;
 
     /// Script of k6: there is none.
@@ -66,7 +66,7 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub(crate) fn set_up(&self, _: &Options, _: &dyn Fn() -> bool) -> Result<(), String> {
+        pub(crate) fn set_up(&self, _: &Options, _: &dyn Fn() -> bool) -> Result<(), LoadError> {
             match *self {}
         }
 
@@ -105,7 +105,7 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub(crate) fn own_summaries(&self, _: &Run) -> Result<Vec<(String, String)>, String> {
+        pub(crate) fn own_summaries(&self, _: &Run, _: &dyn Fn() -> bool) -> Result<Vec<(String, String)>, String> {
             match *self {}
         }
 

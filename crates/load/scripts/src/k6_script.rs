@@ -8,7 +8,7 @@ use weir_command::Interrupt;
 use weir_command::exit;
 use weir_command::stdout::print;
 use weir_load::program::{ProgramOptions, ScriptOptions};
-use weir_load::{LoadPlan, Options};
+use weir_load::{LoadError, LoadPlan, Options};
 use weir_measure::Run;
 
 /// Script of k6 of a load.
@@ -32,9 +32,10 @@ pub struct K6Script {
 const THRESHOLDS_CROSSED: u8 = 99;
 
 /// Does what a script does before the load, which Ctrl-C ends.
-pub(crate) fn set_up(load: &K6Load, options: &Options) -> Result<(), String> {
-    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    load.set_up(options, &|| !interrupt.is_requested())
+pub(crate) fn set_up(load: &K6Load, options: &Options) -> Result<(), LoadError> {
+    let interrupt = Interrupt::install().map_err(LoadError::System)?;
+    load.set_up(options, &|| !interrupt.is_requested())?;
+    interrupt.hand_over().map_err(LoadError::System)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
@@ -64,7 +65,7 @@ impl K6Script {
         self.load.users_of_short_form()
     }
 
-    pub(crate) fn apply(&self, options: &mut Options) -> Result<(), String> {
+    pub(crate) fn apply(&self, options: &mut Options) -> Result<(), LoadError> {
         self.load.apply(options, self.has_own_load);
         if self.has_agents {
             // They are given what the function has returned.
@@ -79,7 +80,7 @@ impl K6Script {
         self.load.prepare(options, plan, self.has_own_load, role)
     }
 
-    pub(crate) fn set_up(&self, options: &Options) -> Result<(), String> {
+    pub(crate) fn set_up(&self, options: &Options) -> Result<(), LoadError> {
         set_up(&self.load, options)
     }
 
@@ -95,7 +96,7 @@ impl K6Script {
 
     /// Writes the summaries of the script itself, and that of `--summary-export`.
     pub(crate) fn done(&self, run: &Run) -> Result<Option<u8>, String> {
-        for (name, text) in self.load.own_summaries(run)? {
+        for (name, text) in self.load.own_summaries(run, &|| true)? {
             match name.as_str() {
                 // The report may be what a program reads.
                 "stdout" if self.has_text_report => print(&text, false)?,

@@ -5,7 +5,7 @@ use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
 use weir_command::Messages;
 use weir_load::program::ScriptOptions;
-use weir_load::{LoadPlan, Options};
+use weir_load::{LoadError, LoadPlan, Options};
 use weir_measure::Run;
 
 /// Script of a load, in Lua, Python or JavaScript.
@@ -58,8 +58,8 @@ impl LoadScript {
     /// Adds to the options of a load what the script says about them.
     ///
     /// # Errors
-    /// One line with the script's error.
-    pub fn apply(&self, options: &mut Options) -> Result<(), String> {
+    /// The script's error, or that it was interrupted.
+    pub fn apply(&self, options: &mut Options) -> Result<(), LoadError> {
         match self {
             Self::JavaScript(script) => script.apply(options),
             _ => Ok(()),
@@ -69,8 +69,8 @@ impl LoadScript {
     /// Does what the script does before the load.
     ///
     /// # Errors
-    /// One line with the script's error.
-    pub fn begin(&self, options: &Options) -> Result<(), String> {
+    /// The script's error, or that it was interrupted.
+    pub fn begin(&self, options: &Options) -> Result<(), LoadError> {
         match self {
             Self::JavaScript(script) => script.set_up(options),
             _ => Ok(()),

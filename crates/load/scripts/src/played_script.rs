@@ -8,6 +8,7 @@ use weir_command::{Interrupt, Messages, exit};
 use weir_load::grpc::for_users;
 use weir_load::program::{ScriptOptions, is_javascript, is_python};
 use weir_load::{LoadPlan, Options};
+use weir_session::not_begun;
 use weir_session::play::{PlayOutput, play_plan};
 
 /// Plays an iteration of a script: of one user, its first task. Exit code 1 if it failed. `options` have the service's
@@ -49,7 +50,10 @@ fn play_python(
     let program = opened.program(&plan, &options)?;
     let plan = plan.driven_by(program, &options).map_err(|error| error.to_string())?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let (run, code) = play_plan(plan, &script.path.display().to_string(), output, &interrupt, messages)?;
+    let name = script.path.display().to_string();
+    let Some((run, code)) = play_plan(plan, &name, output, &interrupt, messages)? else {
+        return Ok(exit::INTERRUPTED);
+    };
     // The first traceback of the tasks is printed by it.
     let of_script = opened.done(&run, &[])?;
     let of_script = of_script.filter(|own| code == exit::OK && *own != code);
@@ -66,10 +70,13 @@ fn play_k6(script: &ScriptOptions, options: &Options, output: &PlayOutput, messa
     let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let plan = load.prepare(&options, plan, true, K6Role::Played)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    load.set_up(&options, &|| !interrupt.is_requested())?;
+    if let Err(why) = load.set_up(&options, &|| !interrupt.is_requested()) {
+        return not_begun(&why, messages);
+    }
     let name = script.path.display().to_string();
-    let (mut run, code) = play_plan(plan, &name, output, &interrupt, messages)?;
+    let played = play_plan(plan, &name, output, &interrupt, messages);
     load.tear_down(&options)?;
+    let Some((mut run, code)) = played? else { return Ok(exit::INTERRUPTED) };
     load.complete(&mut run);
     let Some(results) = run.script.filter(|_| !output.is_json) else { return Ok(code) };
     for check in &results.checks {
@@ -89,7 +96,9 @@ fn play_lua(script: &ScriptOptions, options: &Options, output: &PlayOutput, mess
     let (options, plan) = plan_of(options)?;
     let (plan, made) = LuaLoad::prepare(script, &options, plan, LuaRole::Played)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let (run, code) = play_plan(plan, &name, output, &interrupt, messages)?;
+    let Some((run, code)) = play_plan(plan, &name, output, &interrupt, messages)? else {
+        return Ok(exit::INTERRUPTED);
+    };
     made.done(&run).map(|()| code)
 }
 

@@ -3,8 +3,8 @@
 use crate::k6_load::K6Load;
 use crate::k6_script::set_up;
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
-use weir_load::Options;
 use weir_load::program::ScriptOptions;
+use weir_load::{LoadError, Options};
 
 /// Script of a search for the highest load: agents drive its users in one load after the other.
 #[derive(Debug, Default)]
@@ -30,12 +30,13 @@ impl SearchScript {
         Ok(Self { options: Some(load.for_agents(true)), k6: Some(load), ..Self::default() })
     }
 
-    /// Does what the script does before all loads.
+    /// Adds to the options of all loads what the script says about them, and does what it does before them.
     ///
     /// # Errors
-    /// One line with the script's error.
-    pub fn set_up(&mut self, options: &Options) -> Result<(), String> {
+    /// The script's error, or that it was interrupted.
+    pub fn set_up(&mut self, options: &mut Options) -> Result<(), LoadError> {
         let Some(load) = &self.k6 else { return Ok(()) };
+        load.apply(options, true);
         set_up(load, options)?;
         self.options = Some(load.for_agents(true));
         Ok(())

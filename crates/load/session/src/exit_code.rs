@@ -2,6 +2,7 @@
 
 use weir_command::Messages;
 use weir_command::exit;
+use weir_load::LoadError;
 use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
 
@@ -54,6 +55,18 @@ pub fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u
         return exit::OBJECTIVE;
     }
     if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
+}
+
+/// Exit code of a load that was interrupted before it began; logs that.
+///
+/// # Errors
+/// One line, if there is another reason.
+pub fn not_begun(why: &LoadError, messages: &Messages) -> Result<u8, String> {
+    if !why.is_interrupt() {
+        return Err(why.to_string());
+    }
+    messages.error(&why.to_string());
+    Ok(exit::INTERRUPTED)
 }
 
 /// Reason that a language model's server has given, where no request has succeeded.

@@ -16,6 +16,6 @@ mod run_plan;
 mod samplers;
 pub mod search;
 
-pub use self::exit_code::exit_code;
+pub use self::exit_code::{exit_code, not_begun};
 pub use self::load_session::{LoadSession, MeasuredLoad, SessionLoad, SessionOptions};
 pub use self::run_plan::{PlanRun, run_plan};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use crate::exit_code::exit_code;
+use crate::exit_code::{exit_code, not_begun};
 use crate::live::{LiveOptions, LiveSession};
 use crate::run_files::{RunFileOptions, RunFiles};
 use crate::run_plan::{EndedPlan, PlanRun, execute};
@@ -97,7 +97,7 @@ impl<'s> LoadSession<'s> {
     pub fn run(
         &mut self,
         load: SessionLoad,
-        begin: &mut dyn FnMut() -> Result<(), String>,
+        begin: &mut dyn FnMut() -> Result<(), LoadError>,
     ) -> Result<Option<MeasuredLoad>, String> {
         let SessionLoad { options, plan, objectives, command, agents, samplers: named, extent } = load;
         let (live_options, messages) = (&self.asked.live, self.messages);
@@ -107,11 +107,7 @@ impl<'s> LoadSession<'s> {
         live_options.watch_stdin();
         let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
             Ok(options) => options,
-            Err(why @ LoadError::Interrupted) => {
-                messages.error(&why.to_string());
-                return Ok(None);
-            }
-            Err(why) => return Err(why.to_string()),
+            Err(why) => return not_begun(&why, messages).map(|_| None),
         };
         // With what the setups have captured; without any it is the same again.
         let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|error| error.to_string())? } else { plan };
@@ -119,7 +115,9 @@ impl<'s> LoadSession<'s> {
         let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
         let lines = (messages, self.files.jsonl());
         let (plan, mut live) = LiveSession::open(live_options, (&options, plan), &slos, &interrupt, lines)?;
-        begin()?;
+        if let Err(why) = begin() {
+            return give_up(live, &why, messages);
+        }
         let asked = PlanRun {
             options: &options,
             plan: &plan,
@@ -137,14 +135,7 @@ impl<'s> LoadSession<'s> {
         }
         let run = match run {
             Ok(run) => run,
-            Err(why @ LoadError::Interrupted) => {
-                messages.error(&why.to_string());
-                return Ok(None);
-            }
-            Err(why) => {
-                live.finish(Err(&why.to_string()), messages);
-                return Err(why.to_string());
-            }
+            Err(why) => return give_up(live, &why, messages),
         };
         let plan_end = plan.end();
         let written = torn_down.map_or(exit::USAGE, |()| exit::OK);
@@ -177,4 +168,14 @@ impl<'s> LoadSession<'s> {
         drop(crew);
         code
     }
+}
+
+/// Ends a session whose load has not begun: shows why on the page and in the outputs.
+fn give_up(mut live: LiveSession, why: &LoadError, messages: &Messages) -> Result<Option<MeasuredLoad>, String> {
+    // What is printed while the screen is taken is gone with it.
+    live.end_keys();
+    if !why.is_interrupt() {
+        live.finish(Err(&why.to_string()), messages);
+    }
+    not_begun(why, messages).map(|_| None)
 }

@@ -1,5 +1,6 @@
 //! One run of a plan, with its progress.
 
+use crate::exit_code::not_begun;
 use crate::live::{LiveSession, step_names};
 use weir_agents::{AgentSpec, Coordinator};
 use weir_command::Interrupt;
@@ -47,11 +48,7 @@ pub(crate) struct EndedPlan {
 pub fn run_plan(asked: &PlanRun<'_>) -> Result<Option<Run>, String> {
     match execute(asked, None, None, &mut AbortState::default()).run {
         Ok(run) => Ok(Some(run)),
-        Err(why @ LoadError::Interrupted) => {
-            asked.messages.error(&why.to_string());
-            Ok(None)
-        }
-        Err(why) => Err(why.to_string()),
+        Err(why) => not_begun(&why, asked.messages).map(|_| None),
     }
 }
 

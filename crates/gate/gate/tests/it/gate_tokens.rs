@@ -1,18 +1,35 @@
 //! Rate limits in tokens of language models: estimated from a request, corrected by the usage of its response.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use serde_json::json;
+
 use super::started::{Started, started};
 use weir_testing::{Answer, Frames, Gate, Raw, Reply, Server, until};
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 fn gate(server: &Server) -> Started {
+    gate_with(server, "")
+}
+
+/// A gateway with these further keys of its route.
+fn gate_with(server: &Server, keys: &str) -> Started {
     started(&format!(
         "[upstreams.backend]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/v1/{{*rest}}\" }}\n\
          caller = {{ header = \"authorization\" }}\n\
-         rate_limit = {{ rate = \"1000/1h\", weight = {{ tokens = \"usage\" }}, headers = true }}\n",
+         rate_limit = {{ rate = \"1000/1h\", weight = {{ tokens = \"usage\" }}, headers = true }}\n{keys}",
         server.url("")
     ))
+}
+
+/// Status and message of an error, which is all that its body has beside its type and its code.
+fn error(answer: &Answer, kind: &str, code: Option<&str>) -> (u16, String) {
+    assert_eq!(answer.header("content-type"), Some("application/json"), "{answer:?}");
+    let body = answer.json();
+    let message = body["error"]["message"].as_str().unwrap().to_owned();
+    let error = json!({ "type": kind, "message": message, "code": code, "param": null });
+    assert_eq!(body, json!({ "type": "error", "error": error }));
+    (answer.status, message)
 }
 
 /// A request of 12 tokens of text, and this output.
@@ -87,7 +104,9 @@ fn a_call_takes_what_it_asks_for_and_gives_back_what_it_did_not_use() {
     // More than is there is never sent.
     let over = ask(&gate, "a", 930);
     assert_eq!((over.status, left(&over)), (429, 940));
-    assert!(over.header("retry-after").is_some() && over.text().ends_with("(rate_limited)\n"));
+    assert!(over.header("retry-after").is_some());
+    let (_, message) = error(&over, "rate_limit_error", Some("rate_limit_exceeded"));
+    assert_eq!(message, "the caller is over its rate limit (rate_limited)");
     let reset = over.header("x-ratelimit-reset-tokens").unwrap();
     assert!(reset.starts_with("3m") && reset.ends_with('s'), "{reset}");
     assert_eq!(left(&ask(&gate, "b", 500)), 970, "each caller has its own");
@@ -151,10 +170,13 @@ fn a_call_that_asks_for_more_than_a_bucket_holds_is_one_clear_error() {
         assert_eq!(answer.header("x-should-retry"), Some("false"));
         let asked = max_tokens.saturating_add(12);
         assert_eq!(
-            answer.text(),
-            format!(
-                "the call asks for {asked} tokens, its text and max_tokens; its caller's rate limit allows 1000 at once \
-                 (rate_limited)\n"
+            error(&answer, "rate_limit_error", Some("rate_limit_exceeded")),
+            (
+                429,
+                format!(
+                    "the call asks for {asked} tokens, its text and max_tokens; its caller's rate limit allows 1000 at \
+                     once (rate_limited)"
+                )
             )
         );
     }
@@ -235,7 +257,10 @@ fn calls_over_http2_are_counted() {
     let stream = frames.request("POST", "/v1/chat/completions", &fields, false);
     frames.send(0, 1, stream, PROMPT.replace('}', ",\"max_tokens\":990}").into_bytes());
     let answer = frames.next_of(0);
-    assert!(String::from_utf8_lossy(&answer.payload).starts_with("the call asks for 1002 tokens"), "{answer:?}");
+    assert!(
+        String::from_utf8_lossy(&answer.payload).contains("\"message\":\"the call asks for 1002 tokens"),
+        "{answer:?}"
+    );
     assert_eq!(server.requests(), 1);
 }
 
@@ -285,4 +310,53 @@ fn a_call_without_a_response_costs_a_token() {
     let gate = gate(&server);
     assert_eq!(ask(&gate, "a", 500).status, 502);
     until("the correction", PATIENCE, || left_now(&gate, "a") == 999);
+}
+
+#[test]
+fn errors_of_the_gateway_are_those_of_the_apis() {
+    let server = Server::start(|_| Reply::nothing().close());
+    let gate = gate_with(&server, "max_body = \"1KiB\"\n");
+    let (status, message) = error(&ask(&gate, "a", 500), "api_error", None);
+    assert!(status == 502 && message.starts_with("no response from the upstream ("), "{status} {message}");
+    let large = send(&gate, "a", &"x".repeat(2000));
+    assert_eq!(error(&large, "request_too_large", None), (413, "a body of more than 1024 bytes".to_owned()));
+    let held = Gate::default();
+    let slow = Server::start({
+        let held = held.clone();
+        move |_| Reply::nothing().wait_for(&held)
+    });
+    let crowded = gate_with(&slow, "max_in_flight = 1\nmax_queue = 0\n");
+    let first = asked(&crowded, "a", PROMPT);
+    until("the first call", PATIENCE, || slow.requests() == 1);
+    let (status, message) = error(&ask(&crowded, "b", 1), "overloaded_error", None);
+    assert!(status == 503 && message.ends_with("(queue_full)"), "{status} {message}");
+    held.open();
+    drop(first);
+}
+
+#[test]
+fn configured_bodies_and_responses_of_the_upstream_stay_as_they_are() {
+    let server = Server::start(|_| Reply::status(429, "slow down"));
+    let gate = gate_with(&server, "response.rejected = { content_type = \"text/plain\", body = \"no\" }\n");
+    let own = ask(&gate, "a", 5000);
+    assert_eq!((own.status, own.header("content-type"), own.text()), (429, Some("text/plain"), "no"));
+    assert_eq!(own.header("x-should-retry"), Some("false"));
+    let passed = ask(&gate, "a", 1);
+    assert_eq!((passed.status, passed.text()), (429, "slow down"));
+}
+
+#[test]
+fn a_call_of_grpc_has_a_status_of_grpc() {
+    let server = Server::hello();
+    let gate = gate(&server);
+    let mut client = gate.connect();
+    let head = "POST /v1/a.S/Do HTTP/1.1\r\nHost: t\r\nContent-Type: application/grpc\r\nAuthorization: Bearer a\r\n";
+    client.send(format!("{head}Content-Length: 8000\r\n\r\n{}", "x".repeat(8000)));
+    let answer = client.answer();
+    // RESOURCE_EXHAUSTED.
+    assert_eq!(
+        (answer.status, answer.header("grpc-status"), answer.header("content-type")),
+        (200, Some("8"), Some("application/grpc"))
+    );
+    assert!(answer.header("grpc-message").unwrap().starts_with("the call asks for 2000 tokens"), "{answer:?}");
 }

@@ -50,6 +50,10 @@ pub struct ScriptOptions {
     /// Value that the function before the load has returned, as JSON.
     #[serde(default)]
     pub setup_data: Option<String>,
+    /// Whether each process calls the functions around the load of a script in JavaScript itself: a load of a study,
+    /// whose service begins after the study has.
+    #[serde(default)]
+    pub calls_hooks: bool,
     /// Memory of the interpreter of each user of a script in JavaScript, in bytes.
     #[serde(default)]
     pub js_heap: Option<u64>,

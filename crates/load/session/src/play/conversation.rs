@@ -8,6 +8,7 @@ use weir_machine::clock::Clock;
 
 use super::conversation_json::ConversationDocument;
 use super::play_output::{PlayDetail, PlayOutput};
+use crate::exit_code::not_begun;
 use weir_command::stdout::print;
 use weir_command::{Interrupt, Messages, exit};
 
@@ -39,7 +40,10 @@ pub fn play_conversation(options: &Options, output: &PlayOutput, messages: &Mess
         let line = mask.text(&line(part, is_whole)).into_owned();
         failed = failed.take().or_else(|| print(&format!("{line}\n"), false).err());
     });
-    let is_good = ended.map_err(|error| error.to_string())?;
+    let is_good = match ended {
+        Ok(is_good) => is_good,
+        Err(why) => return not_begun(&why, messages),
+    };
     if let Some(document) = document {
         failed = print(&document.finish(&plan.shown_url(), is_good), false).err();
     }

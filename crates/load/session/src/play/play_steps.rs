@@ -14,6 +14,7 @@ use weir_measure::end_reason::EndReason;
 use super::json::TraceDocument;
 use super::play_output::{PlayOutput, PlayTotals};
 use super::text::{TraceText, split};
+use crate::exit_code::not_begun;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::{colors, print};
@@ -45,7 +46,10 @@ pub fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Resu
     };
     mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let options = setup::set_up(&options, &mut || !interrupt.is_requested()).map_err(|error| error.to_string())?;
+    let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
+        Ok(options) => options,
+        Err(why) => return not_begun(&why, messages),
+    };
     if plan.has_setup() {
         plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     }
@@ -55,10 +59,10 @@ pub fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Resu
     if let Err(why) = setup::tear_down(&options, &mut || true) {
         messages.error(&why.to_string());
     }
-    played.map(|(_, code)| code)
+    played.map(|played| played.map_or(exit::INTERRUPTED, |(_, code)| code))
 }
 
-/// Plays a load of one iteration; returns its result and exit code.
+/// Plays a load of one iteration; returns its result and exit code, none if it was interrupted before its start.
 ///
 /// # Errors
 /// One line, if the load cannot begin.
@@ -68,7 +72,7 @@ pub fn play_plan(
     output: &PlayOutput,
     interrupt: &Interrupt,
     messages: &Messages,
-) -> Result<(Run, u8), String> {
+) -> Result<Option<(Run, u8)>, String> {
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
     let printing = {
@@ -78,7 +82,10 @@ pub fn play_plan(
     let run = load::run(&plan, &[], &mut |_| !interrupt.is_requested(), None);
     drop(plan);
     let printed = printing.join().unwrap_or_else(|_| Err("the printing thread failed".to_owned()));
-    let run = run.map_err(|error| error.to_string())?;
+    let run = match run {
+        Ok(run) => run,
+        Err(why) => return not_begun(&why, messages).map(|_| None),
+    };
     let printed = printed?;
     let totals = printed.totals;
     let is_ok = run.iterations.as_ref().is_some_and(|iterations| iterations.failed == 0 && iterations.ok > 0);
@@ -101,7 +108,7 @@ pub fn play_plan(
         _ if is_ok => exit::OK,
         _ => exit::OBJECTIVE,
     };
-    Ok((run, code))
+    Ok(Some((run, code)))
 }
 
 /// Prints steps as they end, until the run is over.

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::search_feed::SearchFeed;
+use crate::exit_code::not_begun;
 use crate::output::OutputFile;
 use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
 use weir_command::Interrupt;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::{colors, print};
-use weir_load::LoadError;
 use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport};
 use weir_measure::recovery::RecoveryVerdict;
@@ -116,10 +116,7 @@ pub fn conclude(
 /// One line, if the input is the reason.
 pub fn failure(why: CapacityError, messages: &Messages) -> Result<u8, String> {
     match why {
-        why @ CapacityError::Load(LoadError::Interrupted) => {
-            messages.error(&why.to_string());
-            Ok(exit::INTERRUPTED)
-        }
+        CapacityError::Load(why) if why.is_interrupt() => not_begun(&why, messages),
         CapacityError::AgentLost(why) => {
             messages.error(&why);
             Ok(exit::UNTRUSTED)

@@ -93,6 +93,8 @@ function showParts({ parts }) {
 
 /// Checks and metrics that a script has measured itself, since the start.
 function showScript({ checks, metrics }) {
+  // A script has its checks beside the steps.
+  byId("steps").classList.add("of-script");
   const shown = { milliseconds: units.ms, bytes: units.bytes };
   const text = (kind, unit, of, value) => of === "rate" ? (kind === "rate" ? units.fraction : units.per_s).show(value) : of === "count" && kind === "trend" ? units.count.show(value) : (shown[unit] ?? units.count).show(value);
   fill("checks", checks.map(([name, passed, failed]) => [name, units.count.show(passed), units.count.show(failed), units.fraction.show(passed / (passed + failed))]));
