@@ -12,6 +12,7 @@ use super::attempt_log::CallTrace;
 use super::call_event::CallEvent;
 use super::call_start::CallStart;
 use super::counts::CallOutcome;
+use super::direct_call::DirectCall;
 use super::engine_state::EngineState;
 use super::headers::AttemptHeaders;
 use super::plan::CallPlan;
@@ -22,8 +23,7 @@ use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::timer::Timer;
 use weir_net::client::{Client, OutgoingBody};
-use weir_resilience::admission;
-use weir_resilience::admission::{CallArrival, Priority, Rejection};
+use weir_resilience::admission::{CallArrival, Priority, Rejection, RejectionReason};
 use weir_resilience::hedge::HedgeAction;
 
 /// Engine of calls on one event loop: a current-thread runtime of tokio and a `LocalSet` in it.
@@ -126,7 +126,27 @@ impl CallEngine {
         CallFailure { reason: CallFailureReason::Rejected(rejection), last_response: None, call_trace }
     }
 
-    fn next_number(&self) -> u64 {
+    pub(super) fn state(&self) -> &EngineState {
+        &self.state
+    }
+
+    /// Start of the next call.
+    pub(super) fn call_start(&self, request: &CallRequest<'_>) -> CallStart {
+        let (number, began) = (self.state.call_count.get(), self.timer().now());
+        CallStart { number, began, deadline: (began + request.plan.policy.deadline).min(request.deadline) }
+    }
+
+    /// An empty list of actions.
+    pub(super) fn action_buffer(&self) -> Vec<HedgeAction> {
+        self.state.action_buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes it back.
+    pub(super) fn recycle_actions(&self, actions: Vec<HedgeAction>) {
+        self.state.action_buffers.borrow_mut().push(actions);
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
         self.state.call_count.replace(self.state.call_count.get().wrapping_add(1))
     }
 
@@ -142,36 +162,48 @@ impl CallEngine {
     ///
     /// # Errors
     /// See [`Self::call`].
-    pub async fn call_with_cancel_hook(
+    pub fn call_with_cancel_hook(
         &self,
         request: &CallRequest<'_>,
         body: OutgoingBody,
         on_cancel: &dyn Fn(CallTrace),
+    ) -> impl Future<Output = Result<CallResponse, CallFailure>> {
+        self.resume(None, request, body, on_cancel)
+    }
+
+    /// As [`Self::call_with_cancel_hook`], of a call that [`Self::begin_direct`] may have begun with the same request.
+    ///
+    /// # Errors
+    /// See [`Self::call`].
+    pub async fn resume(
+        &self,
+        begun: Option<Box<DirectCall>>,
+        request: &CallRequest<'_>,
+        body: OutgoingBody,
+        on_cancel: &dyn Fn(CallTrace),
     ) -> Result<CallResponse, CallFailure> {
-        let (number, began) = (self.next_number(), self.timer().now());
-        let deadline = (began + request.plan.policy.deadline).min(request.deadline);
-        let random = || 1.0 - SeededRng::new(!self.state.seed, number).unit();
-        let start = CallStart { number, began, deadline };
-        let admission = match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
-            Ok(admission) => admission,
-            Err(rejection)
-                if rejection.reason == admission::RejectionReason::DeadlineExceeded
-                    && self.timer().now() >= deadline =>
-            {
-                request.plan.counts.ended(CallOutcome::DeadlineExceeded);
-                return Err(CallFailure {
-                    reason: CallFailureReason::DeadlineExceeded,
-                    last_response: None,
-                    call_trace: CallTrace { began, ..CallTrace::default() },
-                });
-            }
-            Err(rejection) => return Err(self.reject(request.plan, request.priority, began, rejection)),
-        };
-        let mut actions = self.state.action_buffers.borrow_mut().pop().unwrap_or_default();
-        let mut call = CallState::begin(&self.state, request, body, start, admission, on_cancel, &mut actions);
+        let mut actions = self.action_buffer();
         // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
+        let mut call = if let Some(begun) = begun {
+            let Some(running) = begun.into_running() else { return Err(CallFailure::after_end()) };
+            actions.extend(running.wake_at.map(HedgeAction::WakeAt));
+            let (call, first) = CallState::resume(&self.state, request, body, running, on_cancel);
+            to_launch.set(Some(first));
+            first_attempt.0.set(FirstAttemptState::Running);
+            call
+        } else {
+            let start = self.call_start(request);
+            self.next_number();
+            let random = || 1.0 - SeededRng::new(!self.state.seed, start.number).unit();
+            match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
+                Ok(admission) => {
+                    CallState::begin(&self.state, request, body, start, admission, on_cancel, &mut actions)
+                }
+                Err(rejection) => return Err(self.not_admitted(request, start, rejection)),
+            }
+        };
         let mut first = pin!(async {
             let Some(launched) = to_launch.take() else { return ConcludedAttempt::cancelled(self.timer()) };
             let mut first = pin!(attempt(launched));
@@ -242,8 +274,19 @@ impl CallEngine {
             call.on_event(event, &mut actions);
         };
         let ended = call.finish(verdict);
-        self.state.action_buffers.borrow_mut().push(actions);
+        self.recycle_actions(actions);
         ended
+    }
+
+    /// The failure of a call that was not admitted: its deadline may have passed meanwhile.
+    fn not_admitted(&self, request: &CallRequest<'_>, start: CallStart, rejection: Rejection) -> CallFailure {
+        let CallStart { began, deadline, .. } = start;
+        if rejection.reason != RejectionReason::DeadlineExceeded || self.timer().now() < deadline {
+            return self.reject(request.plan, request.priority, began, rejection);
+        }
+        request.plan.counts.ended(CallOutcome::DeadlineExceeded);
+        let call_trace = CallTrace { began, ..CallTrace::default() };
+        CallFailure { reason: CallFailureReason::DeadlineExceeded, last_response: None, call_trace }
     }
 }
 
