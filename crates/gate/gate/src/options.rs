@@ -17,7 +17,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { call_logger: None, otlp: None, seed: 0, has_direct_calls: true }
+        Self { call_logger: None, otlp: None, seed: 0, has_direct_calls: false }
     }
 }
 
