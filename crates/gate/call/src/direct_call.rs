@@ -19,7 +19,7 @@ use super::plan::CallPlan;
 use super::request::CallRequest;
 use weir_base::Nanos;
 use weir_machine::timer::Sleep;
-use weir_net::client::{BegunExchange, OutgoingBody, OutgoingRequest, WholeResponse};
+use weir_net::client::{BegunExchange, CompleteResponse, OutgoingBody, OutgoingRequest};
 use weir_resilience::admission::ServiceOutcome;
 use weir_resilience::hedge::{Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use weir_retry::grpc::Codes;
@@ -141,7 +141,7 @@ impl CallEngine {
 impl DirectCall {
     /// The response, if the first attempt succeeds with one that comes whole and in time. After None the call is to go on
     /// as a future.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<WholeResponse>> {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<CompleteResponse>> {
         let Some(running) = &mut self.running else { return Poll::Ready(None) };
         let (timer, success) = (self.engine.timer(), &self.plan.success);
         let Some(exchange) = &mut running.exchange else { return Poll::Ready(None) };

@@ -94,8 +94,8 @@ impl OwnedRequest {
     }
 
     /// The response to the caller.
-    fn reply(&mut self, response: client::WholeResponse) -> WholeResponse {
-        let client::WholeResponse { mut head, body } = response;
+    fn reply(&mut self, response: client::CompleteResponse) -> WholeResponse {
+        let client::CompleteResponse { mut head, body } = response;
         let routed = self.routed();
         routed.route.caller_policy.record_accepted(self.engine.timer());
         routed.edit_response(head.status, &mut head.headers);

@@ -23,7 +23,7 @@ pub struct BegunExchange {
 
 /// A response that has come whole.
 #[derive(Debug)]
-pub struct WholeResponse {
+pub struct CompleteResponse {
     /// Its head; the decoder of the body has ended.
     pub head: ResponseHead,
     /// Its body.
@@ -47,7 +47,7 @@ impl BegunExchange {
         &mut self,
         cx: &mut Context<'_>,
         accepts: impl FnOnce(&ResponseHead) -> bool,
-    ) -> Poll<Option<WholeResponse>> {
+    ) -> Poll<Option<CompleteResponse>> {
         if self.partial.is_some() {
             return Poll::Ready(None);
         }
@@ -56,7 +56,7 @@ impl BegunExchange {
                 return Ok(Err(Box::new((head, rest.to_vec(), filled))));
             }
             let body = exchange.end(&mut head, rest, filled)?;
-            Ok(Ok(WholeResponse { head, body }))
+            Ok(Ok(CompleteResponse { head, body }))
         });
         let partial = match ready!(polled) {
             Ok(Ok(response)) => return Poll::Ready(Some(response)),

@@ -51,7 +51,7 @@ use std::sync::Arc;
 use http::{HeaderMap, Response};
 use tokio::net::TcpStream;
 
-pub use self::begun_exchange::{BegunExchange, WholeResponse};
+pub use self::begun_exchange::{BegunExchange, CompleteResponse};
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
 pub use self::error::{FailurePoint, SendError};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::request_stream::RequestStream;
-use super::{Reply, until_client_leaves};
+use super::{ConcludedReply, until_client_leaves};
 use crate::Service;
 use crate::connection_state::ConnectionState;
 use crate::direct::DirectReply;
@@ -17,18 +17,18 @@ pub(super) async fn respond<S: Service>(
     stream: &Rc<RefCell<RequestStream>>,
     mut opened: OpenedRequest,
     direct: DirectReply,
-) -> Option<Reply> {
+) -> Option<ConcludedReply> {
     let mut future = match direct {
-        DirectReply::Ready(reply) => return home.conclude(watch, opened, reply).ok().map(Reply::Any),
+        DirectReply::Ready(reply) => return home.conclude(watch, opened, reply).ok().map(ConcludedReply::Any),
         DirectReply::Future(future) => future,
         DirectReply::Pending(mut request) => {
             if let Some(mut response) = until_client_leaves(stream, |cx| request.poll(cx)).await? {
                 home.conclude_head(watch, &mut opened, response.status, &mut response.headers);
-                return Some(Reply::Whole(response, opened.record));
+                return Some(ConcludedReply::Whole(response, opened.record));
             }
             request.into_future()
         }
     };
     let reply = until_client_leaves(stream, |cx| future.as_mut().poll(cx)).await?;
-    home.conclude(watch, opened, reply).ok().map(Reply::Any)
+    home.conclude(watch, opened, reply).ok().map(ConcludedReply::Any)
 }

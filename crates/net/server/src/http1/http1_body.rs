@@ -1,7 +1,6 @@
 //! The body of a request, as the service has it.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -10,6 +9,7 @@ use http::HeaderMap;
 use http_body::Frame;
 use weir_net::wire::DecodedBody;
 
+use super::body_error::Http1BodyError;
 use super::request_stream::RequestStream;
 
 /// The body of the current request.
@@ -21,26 +21,6 @@ pub(crate) struct Http1Body {
     /// Whether all of it was read.
     is_read: bool,
     trailers: Option<Box<HeaderMap>>,
-}
-
-/// Reason why a request's body ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Http1BodyError {
-    /// The client closed the connection.
-    Closed,
-    /// The chunks or trailers are malformed.
-    Malformed,
-}
-
-impl std::error::Error for Http1BodyError {}
-
-impl fmt::Display for Http1BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "the connection was closed before the end of the body",
-            Self::Malformed => "the body's chunks are malformed",
-        })
-    }
 }
 
 impl Http1Body {

@@ -2,7 +2,7 @@
 //!
 //! - `request_head`: what a request is, and where it ends; `escaped_target`: targets that URLs do not have;
 //!   `response_head`: the same of a response
-//! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request
+//! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request, `body_error`: why it breaks off
 //! - `response_writer`: a response on its way into `write_queue`, and out of it
 //! - `direct`: requests that their service handles without a future
 //! - `buffers`: memory that the connections of an event loop share
@@ -10,6 +10,7 @@
 //! A connection polls its service, its socket and its response by itself, without a task for either. Between two
 //! requests it has no memory but that of its socket.
 
+mod body_error;
 pub(super) mod buffers;
 mod direct;
 mod escaped_target;
@@ -149,14 +150,19 @@ async fn handle_requests<S: Service>(
             Some(direct) => direct::respond(home, watch, stream, opened, direct).await,
             None => {
                 let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), opened, request));
-                until_client_leaves(stream, |cx| handling.as_mut().poll(cx)).await.and_then(Result::ok).map(Reply::Any)
+                until_client_leaves(stream, |cx| handling.as_mut().poll(cx))
+                    .await
+                    .and_then(Result::ok)
+                    .map(ConcludedReply::Any)
             }
         };
         let Some(reply) = reply else { return Left::Closed };
         rules.keep_alive = keep_alive && watch.close_mode() == CloseMode::Open && stream.borrow().can_continue();
         let written = match reply {
-            Reply::Any(response) => response_writer::write(stream, &home.http1_buffers, &rules, response).await,
-            Reply::Whole(response, record) => {
+            ConcludedReply::Any(response) => {
+                response_writer::write(stream, &home.http1_buffers, &rules, response).await
+            }
+            ConcludedReply::Whole(response, record) => {
                 response_writer::write_whole(stream, &home.http1_buffers, &rules, response, record).await
             }
         };
@@ -177,7 +183,7 @@ async fn handle_requests<S: Service>(
 }
 
 /// The response to a request.
-enum Reply {
+enum ConcludedReply {
     Any(Response<ResponseBody>),
     /// A response whose body is there, and the record of its request.
     Whole(WholeResponse, RequestRecord),

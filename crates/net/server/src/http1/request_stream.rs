@@ -9,8 +9,8 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use weir_net::wire::{BodyDecoder, DecodedBody, PassedFields, PassedNames};
 
+use super::body_error::Http1BodyError;
 use super::buffers::Http1Buffers;
-use super::http1_body::Http1BodyError;
 use super::request_head::{HeadError, HeadLimits, ParsedHead, has_empty_line};
 use super::write_queue::WriteQueue;
 use crate::connection_state::ConnectionState;
