@@ -2,6 +2,7 @@
 
 use super::engine_state::EngineState;
 use super::plan::CallPlan;
+use super::request::CallRequest;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_resilience::hedge::{HedgeAction, HedgedCall, PolicyRef, ResendRule};
@@ -18,6 +19,12 @@ pub(super) struct CallStart {
 }
 
 impl CallStart {
+    /// Start of the engine's next call, now; the call takes its number with [`EngineState::next_number`].
+    pub(super) fn next(engine: &EngineState, request: &CallRequest<'_>) -> Self {
+        let (number, began) = (engine.call_count.get(), engine.timer.now());
+        Self { number, began, deadline: (began + request.plan.policy.deadline).min(request.deadline) }
+    }
+
     /// Remaining time at `now`; [`Nanos::NEVER`] without a deadline.
     pub(super) fn remaining(&self, now: Nanos) -> Nanos {
         if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now }

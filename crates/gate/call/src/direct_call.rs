@@ -2,17 +2,19 @@
 //!
 //! Permits, breaker, budget, the decisions about attempts, the host and the bytes of both ends are those of any call. What
 //! is left out is the way between them: a call that does not end with the first response, whole and in time, goes on as
-//! a future, from where it is ([`CallEngine::resume`]). It is begun only if nothing about it has to be waited for.
+//! a future, from where it is ([`CallEngine::resume`](super::CallEngine::resume)). It is begun only if nothing about it
+//! has to be waited for.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::admission::CallAdmission;
 use super::call_start::CallStart;
 use super::counts::{CallCounts, CallOutcome};
-use super::engine::CallEngine;
+use super::engine_state::EngineState;
 use super::host_permit::{BlameRule, HostChoice, HostPermit};
 use super::permits::PermitOutcome;
 use super::plan::CallPlan;
@@ -28,7 +30,7 @@ use weir_retry::retry_budget::Unlimited;
 /// A call whose first attempt is on its way. Dropping it cancels the call.
 #[derive(Debug)]
 pub struct DirectCall {
-    engine: CallEngine,
+    engine: Rc<EngineState>,
     plan: Arc<CallPlan>,
     /// None once the call has ended.
     running: Option<RunningCall>,
@@ -63,15 +65,14 @@ impl Drop for UncountedCall {
     }
 }
 
-impl CallEngine {
-    /// Begins a call as a value, if its plan and its request allow that, and all permits are free; None leaves it to
-    /// [`Self::resume`]. `plan` is the request's.
-    pub fn begin_direct(
-        &self,
+impl DirectCall {
+    /// Begins a call, if its plan and its request allow that, and all permits are free. `plan` is the request's.
+    pub(super) fn begin(
+        engine: &Rc<EngineState>,
         plan: &Arc<CallPlan>,
         request: &CallRequest<'_>,
         body: &OutgoingBody,
-    ) -> Option<DirectCall> {
+    ) -> Option<Self> {
         debug_assert!(std::ptr::eq(&**plan, request.plan), "the plan is the request's");
         let is_plain = !request.upgrade && request.trace.is_none() && plan.success.is_of_head();
         let body = match body {
@@ -79,71 +80,41 @@ impl CallEngine {
             OutgoingBody::Bytes(bytes) => OutgoingBody::Bytes(bytes.clone()),
             OutgoingBody::Stream(_) => return None,
         };
-        let start = self.call_start(request);
+        let start = CallStart::next(engine, request);
         if !is_plain || start.began >= start.deadline {
             return None;
         }
-        let mut admission = CallAdmission::try_acquire(request, self.timer(), start)?;
-        self.next_number();
+        let mut admission = CallAdmission::try_acquire(request, &engine.timer, start)?;
+        engine.next_number();
         let resend = ResendRule::of(plan.policy.retryable_methods, request.method.as_str());
-        let (now, mut actions) = (start.began, self.action_buffer());
-        let hedge = start.begin(self.state(), (plan, Arc::clone(&plan.policy)), now, resend, &mut actions);
+        let (now, mut actions) = (start.began, engine.action_buffer());
+        let hedge = start.begin(engine, (plan, Arc::clone(&plan.policy)), now, resend, &mut actions);
         // The first action launches the first attempt, before the deadline.
         let wake_at = actions.drain(..).find_map(|action| match action {
             HedgeAction::WakeAt(at) => Some(at),
             _ => None,
         });
-        self.recycle_actions(actions);
+        engine.recycle_actions(actions);
         let blame_rule = BlameRule::of(&plan.policy, &start, 0, now);
         let permits = (admission.upstream_permit.take(), admission.breaker_permit.take());
         let choice = HostChoice { avoid: 0, key: request.key };
         let (upstream, first) = (&plan.upstream, LaunchReason::First);
-        let host_permit = HostPermit::acquire(upstream, self.timer(), now, blame_rule, choice, first, permits);
-        let exchange = self.begin_exchange(request, body, start.remaining(now), &host_permit);
-        Some(DirectCall {
-            engine: self.clone(),
+        let host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, choice, first, permits);
+        let exchange = begin_exchange(engine, request, body, start.remaining(now), &host_permit);
+        Some(Self {
+            engine: Rc::clone(engine),
             plan: Arc::clone(plan),
             running: Some(RunningCall { start, launched: now, hedge, wake_at, admission, host_permit, exchange }),
-            alarm: wake_at.map(|at| self.timer().sleep_until(at)),
+            alarm: wake_at.map(|at| engine.timer.sleep_until(at)),
             uncounted: UncountedCall(Some(Arc::clone(&plan.counts))),
         })
     }
 
-    /// Begins the first attempt, if a connection is idle.
-    fn begin_exchange(
-        &self,
-        request: &CallRequest<'_>,
-        body: OutgoingBody,
-        remaining: Nanos,
-        host_permit: &HostPermit,
-    ) -> Option<BegunExchange> {
-        let origin = host_permit.origin();
-        if origin.names_clients() {
-            return None;
-        }
-        let headers = &self.state().headers;
-        let extra_headers = headers.list(request.plan, remaining, None);
-        let outgoing = OutgoingRequest {
-            method: request.method,
-            target: request.target,
-            headers: request.headers,
-            extra_headers: &extra_headers,
-            body,
-            upgrade: false,
-            wire: request.wire,
-        };
-        let begun = self.client().begin(origin, outgoing);
-        headers.recycle(extra_headers);
-        begun
-    }
-}
-
-impl DirectCall {
     /// The response, if the first attempt succeeds with one that comes whole and in time. After None the call is to go on
     /// as a future.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<CompleteResponse>> {
         let Some(running) = &mut self.running else { return Poll::Ready(None) };
-        let (timer, success) = (self.engine.timer(), &self.plan.success);
+        let (timer, success) = (&self.engine.timer, &self.plan.success);
         let Some(exchange) = &mut running.exchange else { return Poll::Ready(None) };
         let mut now = Nanos::ZERO;
         let polled = exchange.poll_whole(cx, |head| {
@@ -197,4 +168,32 @@ impl DirectCall {
         self.uncounted.0 = None;
         self.running
     }
+}
+
+/// Begins the first attempt, if a connection is idle.
+fn begin_exchange(
+    engine: &EngineState,
+    request: &CallRequest<'_>,
+    body: OutgoingBody,
+    remaining: Nanos,
+    host_permit: &HostPermit,
+) -> Option<BegunExchange> {
+    let origin = host_permit.origin();
+    if origin.names_clients() {
+        return None;
+    }
+    let headers = &engine.headers;
+    let extra_headers = headers.list(request.plan, remaining, None);
+    let outgoing = OutgoingRequest {
+        method: request.method,
+        target: request.target,
+        headers: request.headers,
+        extra_headers: &extra_headers,
+        body,
+        upgrade: false,
+        wire: request.wire,
+    };
+    let begun = engine.client.begin(origin, outgoing);
+    headers.recycle(extra_headers);
+    begun
 }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::admission::CallAdmission;
@@ -115,7 +116,7 @@ impl CallEngine {
         let permits = plan.upstream.permits()?;
         let (now, arrival) = (self.timer().now(), CallArrival { deadline, priority, spread, connection: None });
         let rejection = permits.shed_early(self.timer().clock(), now, &arrival)?;
-        self.next_number();
+        self.state.next_number();
         Some(self.reject(plan, priority, now, rejection))
     }
 
@@ -126,28 +127,15 @@ impl CallEngine {
         CallFailure { reason: CallFailureReason::Rejected(rejection), last_response: None, call_trace }
     }
 
-    pub(super) fn state(&self) -> &EngineState {
-        &self.state
-    }
-
-    /// Start of the next call.
-    pub(super) fn call_start(&self, request: &CallRequest<'_>) -> CallStart {
-        let (number, began) = (self.state.call_count.get(), self.timer().now());
-        CallStart { number, began, deadline: (began + request.plan.policy.deadline).min(request.deadline) }
-    }
-
-    /// An empty list of actions.
-    pub(super) fn action_buffer(&self) -> Vec<HedgeAction> {
-        self.state.action_buffers.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// Takes it back.
-    pub(super) fn recycle_actions(&self, actions: Vec<HedgeAction>) {
-        self.state.action_buffers.borrow_mut().push(actions);
-    }
-
-    pub(super) fn next_number(&self) -> u64 {
-        self.state.call_count.replace(self.state.call_count.get().wrapping_add(1))
+    /// Begins a call as a value, if its plan and its request allow that, and all permits are free; None leaves it to
+    /// [`Self::resume`]. `plan` is the request's.
+    pub fn begin_direct(
+        &self,
+        plan: &Arc<CallPlan>,
+        request: &CallRequest<'_>,
+        body: &OutgoingBody,
+    ) -> Option<DirectCall> {
+        DirectCall::begin(&self.state, plan, request, body)
     }
 
     /// Makes a call. Dropping the future cancels all its attempts.
@@ -182,7 +170,7 @@ impl CallEngine {
         body: OutgoingBody,
         on_cancel: &dyn Fn(CallTrace),
     ) -> Result<CallResponse, CallFailure> {
-        let mut actions = self.action_buffer();
+        let mut actions = self.state.action_buffer();
         // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
@@ -194,8 +182,8 @@ impl CallEngine {
             first_attempt.0.set(FirstAttemptState::Running);
             call
         } else {
-            let start = self.call_start(request);
-            self.next_number();
+            let start = CallStart::next(&self.state, request);
+            self.state.next_number();
             let random = || 1.0 - SeededRng::new(!self.state.seed, start.number).unit();
             match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
                 Ok(admission) => {
@@ -274,7 +262,7 @@ impl CallEngine {
             call.on_event(event, &mut actions);
         };
         let ended = call.finish(verdict);
-        self.recycle_actions(actions);
+        self.state.recycle_actions(actions);
         ended
     }
 

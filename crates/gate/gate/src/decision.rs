@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use http::request::Parts;
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 
 use super::caller::CallerVerdict;
 use super::gate_route::RouteSide;
+use super::gate_thread::GateThread;
 use super::headers;
 use super::key_source;
 use super::listener_runtime::ListenerRuntime;
@@ -16,7 +17,6 @@ use super::local_responses::{self, ErrorFormat};
 use super::route_caller::RouteCaller;
 use super::routing::{RequestFacts, RouteMatch};
 use super::runtime::{GateRuntime, RuntimeAction};
-use super::service::{GateThread, Service};
 use super::side_choice::ChosenSide;
 use weir_base::Nanos;
 use weir_net::lookup::field;
@@ -44,28 +44,18 @@ pub(super) struct RouteDecision {
 }
 
 impl RouteDecision {
-    /// Path and query of the upstream request.
-    pub(super) fn target<'a>(&'a self, parts: &'a Parts) -> &'a str {
-        // OPTIONS has a target without a path.
-        let original = || parts.uri.path_and_query().map_or("*", |both| both.as_str());
-        self.target.as_deref().unwrap_or_else(original)
-    }
-}
-
-impl Service {
     /// Decides about a request. Its caller's rate limit has counted it then.
     ///
     /// # Errors
     /// The reply to one that is not for a route with calls.
     #[expect(clippy::result_large_err, reason = "a reply is one of two ways to go on")]
-    pub(super) fn decide(
-        &self,
+    pub(super) fn of(
         local: &GateThread,
         runtime: &GateRuntime,
         (parts, headers, passed): (&Parts, &HeaderMap, &PassedFields),
         body: &RequestBody,
         context: &RequestContext,
-    ) -> Result<RouteDecision, ServiceReply> {
+    ) -> Result<Self, ServiceReply> {
         let error_format = ErrorFormat::of(headers);
         let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
         // In any case: there are services that do not distinguish it.
@@ -127,7 +117,7 @@ impl Service {
             Ok(Cow::Owned(target)) => Some(target),
             Err(ambiguity) => return Err(ambiguous(ambiguity)),
         };
-        let (seed, peer) = (self.options.seed, context.peer().ip());
+        let (seed, peer) = (local.seed, context.peer().ip());
         let side = route.side_chooser.choose(headers, peer, &route.proxies, seed, || local.random_bits());
         let RouteSide { hash_by, .. } = &route.sides[side.index];
         let key = hash_by.as_ref().and_then(|by| key_source::key(by, headers, peer, &route.proxies, seed));
@@ -141,7 +131,7 @@ impl Service {
         let verdict =
             route.caller_policy.check(local.engine.timer(), headers, &caller, client, length.unwrap_or_default());
         let mirror_random = if route.mirror.is_some() && verdict.rejection.is_none() { local.random_bits() } else { 0 };
-        Ok(RouteDecision {
+        Ok(Self {
             route: route_index,
             side,
             key,
@@ -153,6 +143,28 @@ impl Service {
             mirror_random,
         })
     }
+
+    /// Path and query of the upstream request.
+    pub(super) fn target<'a>(&'a self, parts: &'a Parts) -> &'a str {
+        // OPTIONS has a target without a path.
+        let original = || parts.uri.path_and_query().map_or("*", |both| both.as_str());
+        self.target.as_deref().unwrap_or_else(original)
+    }
+}
+
+/// Parts, headers, fields that nothing reads, and body of a request.
+pub(super) fn split(
+    request: Request<RequestBody>,
+    runtime: &GateRuntime,
+) -> (Parts, HeaderMap, PassedFields, RequestBody) {
+    let (mut parts, mut body) = request.into_parts();
+    let (mut headers, mut passed) = (std::mem::take(&mut parts.headers), body.take_passed_fields());
+    if !passed.names().are_in(runtime.passed_names) {
+        // A configuration that came in between reads some of them.
+        passed.append_to(&mut headers);
+        passed.clear();
+    }
+    (parts, headers, passed, body)
 }
 
 /// The response to CONNECT: what goes through a tunnel passes all rules. Another reader may take what follows for the

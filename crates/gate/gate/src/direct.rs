@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Request};
 
-use super::decision::RouteDecision;
+use super::decision::{RouteDecision, split};
+use super::gate_thread::GateThread;
 use super::headers;
 use super::routed::RoutedRequest;
 use super::runtime::GateRuntime;
 use super::sent_request::{CallTerms, Reports, SentRequest};
-use super::service::{GateThread, Service, split};
 use weir_call::{CallEngine, DirectCall};
 use weir_machine::executor::BoxedFuture;
 use weir_net::client;
@@ -43,18 +43,17 @@ struct OwnedRequest {
 
 /// Decides about a request of which nothing is still to come, and begins its call.
 pub(super) fn begin(
-    service: &Service,
     local: &GateThread,
     runtime: Arc<GateRuntime>,
     request: Request<RequestBody>,
     context: &RequestContext,
 ) -> DirectReply {
     let (parts, mut headers, mut passed, mut body) = split(request, &runtime);
-    let decision = match service.decide(local, &runtime, (&parts, &headers, &passed), &body, context) {
+    let decision = match RouteDecision::of(local, &runtime, (&parts, &headers, &passed), &body, context) {
         Ok(decision) => decision,
         Err(reply) => return DirectReply::Ready(reply),
     };
-    let routed = service.routed(local, &runtime, &decision, context);
+    let routed = RoutedRequest::new(&local.engine, &runtime, &decision, context, Reports::default());
     if let Some(failed) = routed.rejection() {
         return DirectReply::Ready(routed.reject(&parts, &headers, failed));
     }

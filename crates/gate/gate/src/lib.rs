@@ -3,11 +3,12 @@
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
-//! - `service`: a request from routing to reply; `decision`: what its head decides; `routing`: the most specific route that
-//!   matches; `gate_route`: a route with calls, `local_route`: one without; `routed`: a request on its route,
-//!   `sent_request`: as it is sent, `direct`: without a future, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
-//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
-//!   `local_responses`, `culprit_guard`, `token_limit`: their parts
+//! - `service`: a request from routing to reply; `gate_thread`: an event loop's state; `decision`: what a request's head
+//!   decides; `routing`: the most specific route that matches; `gate_route`: a route with calls, `local_route`: one without;
+//!   `routed`: a request on its route, `call_terms`: its time, `sent_request`: as it is sent, `direct`: without a future,
+//!   `call_reply`: its reply; `caller`, `route_caller`, `key_source`, `side_choice`, `mirror`, `request_limits`, `rewrite`,
+//!   `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`, `local_responses`, `culprit_guard`,
+//!   `token_limit`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -21,6 +22,7 @@
 mod admin;
 mod call_reply;
 mod call_spans;
+mod call_terms;
 mod caller;
 mod certificate_watch;
 mod client_certificate;
@@ -38,6 +40,7 @@ pub mod dns;
 mod forwarding;
 mod forwarding_names;
 mod gate_route;
+mod gate_thread;
 mod grpc_health;
 mod headers;
 mod health_checks;

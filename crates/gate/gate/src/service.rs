@@ -1,33 +1,31 @@
 //! The gateway as a service of the server.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use http::request::Parts;
-use http::{HeaderMap, Request, header};
+use http::{Request, header};
 use prometheus_client::registry::Registry;
 
-use super::config_cell::{CachedRuntime, ConfigCell};
-use super::decision::RouteDecision;
+use super::config_cell::ConfigCell;
+use super::decision::{RouteDecision, split};
 use super::direct;
 use super::distributed_limits::DistributedLimits;
+use super::gate_thread::GateThread;
 use super::metrics::GateMetrics;
 use super::routed::RoutedRequest;
 use super::runtime::GateRuntime;
 use super::sent_request::Reports;
 use super::tracing::Tracer;
 use weir_base::Nanos;
-use weir_base::rng::SeededRng;
 use weir_call::CallEngine;
 use weir_machine::executor::spawn_task;
 use weir_machine::logger::Logger;
 use weir_net::client::{Client, Options as ClientOptions};
 use weir_net::lookup::has_field;
 use weir_net::path::{PathRule, normalize};
-use weir_net::wire::{PassedFields, PassedNames};
+use weir_net::wire::PassedNames;
 use weir_resilience::admission::ConnectionNumber;
 use weir_server::{self as server, DirectReply, RequestBody, RequestContext, ServiceReply, Timer};
 use weir_telemetry::SpanSender;
@@ -49,28 +47,6 @@ pub(super) struct Service {
     pub(super) distributed_limits: Option<Arc<DistributedLimits>>,
 }
 
-/// State of one event loop.
-#[derive(Debug)]
-pub(super) struct GateThread {
-    pub(super) engine: CallEngine,
-    runtime: CachedRuntime,
-    tracer: Option<Tracer>,
-    /// Random numbers for the upstreams of calls and for copies.
-    random: Cell<SeededRng>,
-}
-
-impl GateThread {
-    pub(super) fn random_bits(&self) -> u64 {
-        let mut random = self.random.get();
-        let bits = random.bits();
-        self.random.set(random);
-        bits
-    }
-}
-
-/// Stream of the seed's random numbers.
-const ROUTE_STREAM: u64 = 0x726f_7574;
-
 impl server::Service for Service {
     type Local = GateThread;
 
@@ -86,8 +62,8 @@ impl server::Service for Service {
         let tracer =
             self.span_sender.as_ref().map(|(sender, fraction)| Tracer::new(sender.clone(), *fraction, timer.clock()));
         let number = self.thread_count.fetch_add(1, Ordering::Relaxed);
-        let random = Cell::new(SeededRng::new(self.options.seed, ROUTE_STREAM + number));
-        Ok(GateThread { engine, runtime: self.config_cell.cached(timer.clock()), tracer, random })
+        let runtime = self.config_cell.cached(timer.clock());
+        Ok(GateThread::new(engine, runtime, tracer, (self.options.seed, number)))
     }
 
     fn register_metrics(&self, registry: &mut Registry) {
@@ -127,7 +103,7 @@ impl server::Service for Service {
             return None;
         }
         let runtime = local.runtime.get(&self.config_cell);
-        Some(direct::begin(self, local, runtime, std::mem::take(request), context))
+        Some(direct::begin(local, runtime, std::mem::take(request), context))
     }
 
     async fn handle(
@@ -138,7 +114,7 @@ impl server::Service for Service {
     ) -> ServiceReply {
         let runtime = local.runtime.get(&self.config_cell);
         let (parts, headers, passed, body) = split(request, &runtime);
-        let decision = match self.decide(local, &runtime, (&parts, &headers, &passed), &body, context) {
+        let decision = match RouteDecision::of(local, &runtime, (&parts, &headers, &passed), &body, context) {
             Ok(decision) => decision,
             Err(reply) => return reply,
         };
@@ -156,7 +132,7 @@ impl server::Service for Service {
 
 impl Service {
     /// The request on the route that was decided on.
-    pub(super) fn routed<'a>(
+    fn routed<'a>(
         &'a self,
         local: &'a GateThread,
         runtime: &'a GateRuntime,
@@ -167,21 +143,6 @@ impl Service {
         let reports = Reports { call_logger, tracer: local.tracer.as_ref() };
         RoutedRequest::new(&local.engine, runtime, decision, context, reports)
     }
-}
-
-/// Parts, headers, fields that nothing reads, and body of a request.
-pub(super) fn split(
-    request: Request<RequestBody>,
-    runtime: &GateRuntime,
-) -> (Parts, HeaderMap, PassedFields, RequestBody) {
-    let (mut parts, mut body) = request.into_parts();
-    let (mut headers, mut passed) = (std::mem::take(&mut parts.headers), body.take_passed_fields());
-    if !passed.names().are_in(runtime.passed_names) {
-        // A configuration that came in between reads some of them.
-        passed.append_to(&mut headers);
-        passed.clear();
-    }
-    (parts, headers, passed, body)
 }
 
 /// Closes connections that have been idle for too long, once per second.

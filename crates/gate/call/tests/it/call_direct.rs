@@ -28,8 +28,11 @@ async fn value(
     Some(whole.map(|whole| String::from_utf8(whole.body.to_vec()).unwrap()))
 }
 
-/// Outcomes of a plan's calls and attempts.
-fn counts(plan: &CallPlan) -> (Vec<(&'static str, u64)>, Vec<(&'static str, u64)>, u64) {
+/// Counts that are not 0, by name.
+type Counted = Vec<(&'static str, u64)>;
+
+/// Outcomes of a plan's calls and attempts, and attempts in flight.
+fn counts(plan: &CallPlan) -> (Counted, Counted, u64) {
     let seen = |all: &[(&'static str, u64)]| all.iter().copied().filter(|(_, count)| *count > 0).collect();
     let attempts = &plan.upstream.counts;
     (seen(&plan.counts.outcomes()), seen(&attempts.outcomes()), attempts.in_flight())
@@ -98,6 +101,56 @@ fn a_call_with_two_limits_does_not_begin_as_a_value() {
         let begun = value(&engine, &plan, &Method::GET, OutgoingBody::Empty).await;
         assert_eq!(begun, None, "one could have a slot, and the other none");
         assert_eq!(counts(&plan), (vec![("succeeded", 2)], vec![("won", 2)], 0));
+    });
+}
+
+#[test]
+fn the_slot_of_a_route_is_free_when_a_value_ends_or_is_dropped() {
+    let server = Server::hello();
+    let mut plan = plan(Policy::default(), &server);
+    plan.permits = Some(Arc::new(PermitPool::new(&PermitPool::fixed(1, 1), Nanos::ZERO)));
+    let plan = Arc::new(plan);
+    let in_flight = || plan.permits.as_ref().map(|permits| permits.slots().in_flight());
+    calling(async |engine| {
+        get(&engine, &plan).await.unwrap();
+        let headers = HeaderMap::new();
+        let request = CallRequest::new(&plan, &Method::GET, "/", &headers);
+        for number in 1..4 {
+            let ended = value(&engine, &plan, &Method::GET, OutgoingBody::Empty).await;
+            assert_eq!((ended, in_flight()), (Some(Some("hello".to_owned())), Some(0)));
+            let dropped = engine.begin_direct(&plan, &request, &OutgoingBody::Empty).unwrap();
+            assert_eq!((in_flight(), plan.upstream.counts.in_flight()), (Some(1), 1));
+            drop(dropped);
+            assert_eq!(in_flight(), Some(0));
+            // Its connection is closed, and the next call opens one.
+            get(&engine, &plan).await.unwrap();
+            let (won, cancelled) = (1 + 2 * number, number);
+            let calls = vec![("succeeded", won), ("client_closed", cancelled)];
+            assert_eq!(counts(&plan), (calls, vec![("won", won), ("cancelled", cancelled)], 0));
+        }
+    });
+}
+
+#[test]
+fn a_value_that_goes_on_keeps_its_slot_and_its_permit() {
+    let held = weir_testing::Gate::default();
+    let gate = held.clone();
+    let server = Server::start(move |seen| match seen.number {
+        0 => Reply::ok("hello"),
+        _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nla").wait_for(&gate).send("te"),
+    });
+    let limited = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
+    let plan = Arc::new(CallPlan::new(Policy::default(), Success::default(), limited));
+    let in_flight = || plan.upstream.permits().map(|permits| permits.slots().in_flight());
+    calling(async |engine| {
+        get(&engine, &plan).await.unwrap();
+        // Its head is there.
+        let body = get_directly(&engine, &plan).await.unwrap();
+        assert_eq!((in_flight(), counts(&plan)), (Some(1), (vec![("succeeded", 2)], vec![("won", 2)], 1)));
+        held.open();
+        assert_eq!(text(body).await, "late");
+        assert_eq!((in_flight(), counts(&plan)), (Some(0), (vec![("succeeded", 2)], vec![("won", 2)], 0)));
+        assert_eq!(server.counts().connections, 1);
     });
 }
 

@@ -3,10 +3,12 @@
 //! - `pair`: two gateways of the same configuration; `messages`: what is sent through them
 //! - `configs`: the same for each part of a configuration
 //! - `ends`: callers, upstreams and gateways that end half-way
+//! - `logs`: what the server records of them
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod configs;
 mod ends;
+mod logs;
 mod messages;
 mod pair;
 
