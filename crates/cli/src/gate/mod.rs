@@ -136,6 +136,9 @@ fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
     Ok(exit::OK)
 }
 
+/// Environment variable that, if it is `on`, has calls made as values as long as that does.
+const DIRECT_CALLS: &str = "WEIR_DIRECT_CALLS";
+
 fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
     let mut life = ServerLifecycle::new(&[SIGHUP, SIGUSR2]).map_err(|why| vec![why])?;
     let handover = Handover::from_environment().map_err(|error| vec![error.to_string()])?;
@@ -148,6 +151,7 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
         otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
         seed: args.seed,
+        has_direct_calls: std::env::var_os(DIRECT_CALLS).is_some_and(|value| value == "on"),
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
     let line = announcement(&gate, config.listeners.len());

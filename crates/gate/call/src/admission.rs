@@ -74,6 +74,30 @@ impl CallAdmission {
         Ok(admission)
     }
 
+    /// Acquires all permits if none has to be waited for, and nothing else is to be decided. None is no rejection:
+    /// [`Self::acquire`] decides.
+    pub(super) fn try_acquire(request: &CallRequest<'_>, timer: &Timer, start: CallStart) -> Option<Self> {
+        let CallStart { began: now, deadline, .. } = start;
+        let CallRequest { plan, priority, spread, connection, .. } = *request;
+        // With two pools one could have a slot and the other none: a slot that is given back is a call that has failed.
+        if request.rate.is_some() || (plan.permits.is_some() && plan.upstream.permits().is_some()) {
+            return None;
+        }
+        let breaker_permit = plan.upstream.guard.allows_any(now)?;
+        let pools = [plan.permits.as_ref(), plan.upstream.permits()];
+        if pools.iter().any(Option::is_some) {
+            pulse::keep_running(timer, now);
+        }
+        let arrival = CallArrival { deadline, priority, spread, connection };
+        let acquire = |pool: Option<&Arc<PermitPool>>| match pool {
+            Some(pool) => pool.try_acquire(timer.clock(), now, &arrival).map(Some),
+            None => Some(None),
+        };
+        let route_permit = acquire(pools[0])?;
+        let upstream_permit = acquire(pools[1])?;
+        Some(Self { route_permit, upstream_permit, rate_slot: None, breaker_permit, waited: false })
+    }
+
     /// Waits in line for the slot of the first attempt.
     async fn acquire_slot(
         &mut self,

@@ -19,7 +19,9 @@ use weir_base::failure::FailureKind;
 use weir_machine::clock;
 use weir_machine::timer::Timer;
 use weir_net::client::buffered_body::{BufferedBody, read_body, too_long};
-use weir_net::client::{Client, FailurePoint, IncomingBody, OutgoingBody, OutgoingRequest, SendError, TimedBody};
+use weir_net::client::{
+    BegunExchange, Client, FailurePoint, IncomingBody, OutgoingBody, OutgoingRequest, SendError, TimedBody,
+};
 use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::retry_after;
@@ -67,13 +69,16 @@ pub(super) struct LaunchedAttempt<'a> {
     pub(super) body: OutgoingBody,
     pub(super) extra_headers: HeaderList,
     pub(super) host_permit: HostPermit,
+    /// Its exchange, if that has begun.
+    pub(super) exchange: Option<Box<BegunExchange>>,
     /// Why it can not be sent.
     pub(super) fault: Option<String>,
 }
 
 /// Sends an attempt and evaluates its response.
 pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> ConcludedAttempt {
-    let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit, fault } = launched;
+    let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit, exchange, fault } =
+        launched;
     if let Some(fault) = fault {
         let failure = AttemptFailure::Kind(FailureKind::Request);
         host_permit.failed_by(failure, fault.clone().into());
@@ -93,7 +98,10 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> ConcludedAttempt {
     };
     let origin = host_permit.origin();
     let named = request.client.filter(|_| origin.names_clients()).map(|client| Arc::new(origin.for_client(client)));
-    let sent = client.send(named.as_ref().unwrap_or(origin), outgoing).await;
+    let sent = match exchange {
+        Some(begun) => Box::pin(client.complete(origin, *begun)).await,
+        None => client.send(named.as_ref().unwrap_or(origin), outgoing).await,
+    };
     drop(named);
     headers.recycle(extra_headers);
     let response = match sent {
@@ -119,8 +127,8 @@ async fn evaluate_response(
     let (head, mut body) = response.into_parts();
     let passed = body.take_passed_fields();
     host_permit.response_started(head.status.as_u16());
-    let mut verdict = success.check_head(&head);
-    let codes = success.codes(&head);
+    let mut verdict = success.check_head(head.status, &head.headers);
+    let codes = success.codes(&head.headers);
     // 101 has no body, and responses to HEAD and 304 only describe one (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *request.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::admission::CallAdmission;
@@ -12,6 +13,7 @@ use super::attempt_log::CallTrace;
 use super::call_event::CallEvent;
 use super::call_start::CallStart;
 use super::counts::CallOutcome;
+use super::direct_call::DirectCall;
 use super::engine_state::EngineState;
 use super::headers::AttemptHeaders;
 use super::plan::CallPlan;
@@ -22,8 +24,7 @@ use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::timer::Timer;
 use weir_net::client::{Client, OutgoingBody};
-use weir_resilience::admission;
-use weir_resilience::admission::{CallArrival, Priority, Rejection};
+use weir_resilience::admission::{CallArrival, Priority, Rejection, RejectionReason};
 use weir_resilience::hedge::HedgeAction;
 
 /// Engine of calls on one event loop: a current-thread runtime of tokio and a `LocalSet` in it.
@@ -115,7 +116,7 @@ impl CallEngine {
         let permits = plan.upstream.permits()?;
         let (now, arrival) = (self.timer().now(), CallArrival { deadline, priority, spread, connection: None });
         let rejection = permits.shed_early(self.timer().clock(), now, &arrival)?;
-        self.next_number();
+        self.state.next_number();
         Some(self.reject(plan, priority, now, rejection))
     }
 
@@ -126,8 +127,15 @@ impl CallEngine {
         CallFailure { reason: CallFailureReason::Rejected(rejection), last_response: None, call_trace }
     }
 
-    fn next_number(&self) -> u64 {
-        self.state.call_count.replace(self.state.call_count.get().wrapping_add(1))
+    /// Begins a call as a value, if its plan and its request allow that, and all permits are free; None leaves it to
+    /// [`Self::resume`]. `plan` is the request's.
+    pub fn begin_direct(
+        &self,
+        plan: &Arc<CallPlan>,
+        request: &CallRequest<'_>,
+        body: &OutgoingBody,
+    ) -> Option<DirectCall> {
+        DirectCall::begin(&self.state, plan, request, body)
     }
 
     /// Makes a call. Dropping the future cancels all its attempts.
@@ -142,36 +150,48 @@ impl CallEngine {
     ///
     /// # Errors
     /// See [`Self::call`].
-    pub async fn call_with_cancel_hook(
+    pub fn call_with_cancel_hook(
         &self,
         request: &CallRequest<'_>,
         body: OutgoingBody,
         on_cancel: &dyn Fn(CallTrace),
+    ) -> impl Future<Output = Result<CallResponse, CallFailure>> {
+        self.resume(None, request, body, on_cancel)
+    }
+
+    /// As [`Self::call_with_cancel_hook`], of a call that [`Self::begin_direct`] may have begun with the same request.
+    ///
+    /// # Errors
+    /// See [`Self::call`].
+    pub async fn resume(
+        &self,
+        begun: Option<Box<DirectCall>>,
+        request: &CallRequest<'_>,
+        body: OutgoingBody,
+        on_cancel: &dyn Fn(CallTrace),
     ) -> Result<CallResponse, CallFailure> {
-        let (number, began) = (self.next_number(), self.timer().now());
-        let deadline = (began + request.plan.policy.deadline).min(request.deadline);
-        let random = || 1.0 - SeededRng::new(!self.state.seed, number).unit();
-        let start = CallStart { number, began, deadline };
-        let admission = match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
-            Ok(admission) => admission,
-            Err(rejection)
-                if rejection.reason == admission::RejectionReason::DeadlineExceeded
-                    && self.timer().now() >= deadline =>
-            {
-                request.plan.counts.ended(CallOutcome::DeadlineExceeded);
-                return Err(CallFailure {
-                    reason: CallFailureReason::DeadlineExceeded,
-                    last_response: None,
-                    call_trace: CallTrace { began, ..CallTrace::default() },
-                });
-            }
-            Err(rejection) => return Err(self.reject(request.plan, request.priority, began, rejection)),
-        };
-        let mut actions = self.state.action_buffers.borrow_mut().pop().unwrap_or_default();
-        let mut call = CallState::begin(&self.state, request, body, start, admission, on_cancel, &mut actions);
+        let mut actions = self.state.action_buffer();
         // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
+        let mut call = if let Some(begun) = begun {
+            let Some(running) = begun.into_running() else { return Err(CallFailure::after_end()) };
+            actions.extend(running.wake_at.map(HedgeAction::WakeAt));
+            let (call, first) = CallState::resume(&self.state, request, body, running, on_cancel);
+            to_launch.set(Some(first));
+            first_attempt.0.set(FirstAttemptState::Running);
+            call
+        } else {
+            let start = CallStart::next(&self.state, request);
+            self.state.next_number();
+            let random = || 1.0 - SeededRng::new(!self.state.seed, start.number).unit();
+            match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
+                Ok(admission) => {
+                    CallState::begin(&self.state, request, body, start, admission, on_cancel, &mut actions)
+                }
+                Err(rejection) => return Err(self.not_admitted(request, start, rejection)),
+            }
+        };
         let mut first = pin!(async {
             let Some(launched) = to_launch.take() else { return ConcludedAttempt::cancelled(self.timer()) };
             let mut first = pin!(attempt(launched));
@@ -242,8 +262,19 @@ impl CallEngine {
             call.on_event(event, &mut actions);
         };
         let ended = call.finish(verdict);
-        self.state.action_buffers.borrow_mut().push(actions);
+        self.state.recycle_actions(actions);
         ended
+    }
+
+    /// The failure of a call that was not admitted: its deadline may have passed meanwhile.
+    fn not_admitted(&self, request: &CallRequest<'_>, start: CallStart, rejection: Rejection) -> CallFailure {
+        let CallStart { began, deadline, .. } = start;
+        if rejection.reason != RejectionReason::DeadlineExceeded || self.timer().now() < deadline {
+            return self.reject(request.plan, request.priority, began, rejection);
+        }
+        request.plan.counts.ended(CallOutcome::DeadlineExceeded);
+        let call_trace = CallTrace { began, ..CallTrace::default() };
+        CallFailure { reason: CallFailureReason::DeadlineExceeded, last_response: None, call_trace }
     }
 }
 

@@ -20,3 +20,20 @@ pub(super) struct EngineState {
     /// Buffers for reuse by later calls.
     pub(super) action_buffers: RefCell<Vec<Vec<HedgeAction>>>,
 }
+
+impl EngineState {
+    /// Number of the next call, which is then that of a call.
+    pub(super) fn next_number(&self) -> u64 {
+        self.call_count.replace(self.call_count.get().wrapping_add(1))
+    }
+
+    /// An empty list of actions.
+    pub(super) fn action_buffer(&self) -> Vec<HedgeAction> {
+        self.action_buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes it back.
+    pub(super) fn recycle_actions(&self, actions: Vec<HedgeAction>) {
+        self.action_buffers.borrow_mut().push(actions);
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
+use super::call_start::CallStart;
 use super::permits::{CallPermit, PermitOutcome};
 use super::success::grpc_failure;
 use super::upload::UploadState;
@@ -16,6 +17,7 @@ use weir_machine::timer::Timer;
 use weir_net::client::Origin;
 use weir_resilience::admission::{AbandonReason, ServiceOutcome};
 use weir_resilience::hedge::LaunchReason;
+use weir_resilience::policy::Policy;
 use weir_resilience::upstream::circuit_breaker::BreakerPermit;
 use weir_resilience::upstream::hosts::{HostOutcome, HostSlot};
 use weir_retry::grpc::Codes;
@@ -33,6 +35,17 @@ pub(super) struct BlameRule {
     pub(super) deadline: Nanos,
     /// Whether the caller has chosen it, and it is earlier than the policy's.
     pub(super) is_callers_deadline: bool,
+}
+
+impl BlameRule {
+    /// The rule for an attempt of this number that is launched `now`.
+    pub(super) fn of(policy: &Policy, start: &CallStart, number: u32, now: Nanos) -> Self {
+        let CallStart { began, deadline, .. } = *start;
+        // 90% of the policy's deadline count as all of it: a gateway counts it from an earlier time.
+        let is_callers_deadline = began + policy.deadline - deadline > Nanos(policy.deadline.0 / 10);
+        let host_blamed_at = if number == 0 && !is_callers_deadline { deadline } else { Nanos::NEVER };
+        Self { attempt_timeout_at: now + policy.attempt_timeout, host_blamed_at, deadline, is_callers_deadline }
+    }
 }
 
 /// Preferences in the choice of an attempt's host.

@@ -4,6 +4,7 @@
 //! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
 //! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight;
 //!   `engine_state`: what all calls of the event loop share
+//! - [`DirectCall`]: a call as a value, as long as nothing unusual happens
 //! - [`CallResponse`], [`CallFailure`]: the outcome; [`CallBody`]: the response's body, of an attempt and of its call;
 //!   [`attempt_log`]: the attempt log; [`UnsentAttempts`]: attempts that a budget stopped
 //! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
@@ -24,6 +25,7 @@ mod call_slots;
 mod call_start;
 mod condition_changes;
 mod counts;
+mod direct_call;
 mod engine;
 mod engine_state;
 mod headers;
@@ -44,6 +46,7 @@ mod upstream_guard;
 pub use self::body::{CallBody, CallBodyError};
 pub use self::condition_changes::UpstreamEvent;
 pub use self::counts::{CallCounts, UpstreamCounts};
+pub use self::direct_call::DirectCall;
 pub use self::engine::CallEngine;
 pub use self::latency_histogram::{LatencyBuckets, LatencyHistogram};
 pub use self::permits::PermitPool;

@@ -15,10 +15,10 @@ use weir_retry::deadline::DeadlineFormat;
 use weir_retry::retry_budget::RetryBudget;
 
 /// Policy, upstream, budget and counters of many calls, shared by all event loops.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CallPlan {
     /// Deadlines, hedge stages and retries.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// Conditions of a successful response.
     pub success: Success,
     /// Hosts of the attempts.
@@ -43,7 +43,15 @@ impl CallPlan {
             .budget
             .filter(|_| policy.allows_extra_attempts())
             .map(|rule| Arc::new(Mutex::new(RetryBudget::new(rule))));
-        Self { policy, success, upstream, deadline_headers: Vec::new(), budget, permits: None, counts: Arc::default() }
+        Self {
+            policy: Arc::new(policy),
+            success,
+            upstream,
+            deadline_headers: Vec::new(),
+            budget,
+            permits: None,
+            counts: Arc::default(),
+        }
     }
 
     /// Counts the begin of a call in the budget.

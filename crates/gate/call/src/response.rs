@@ -42,6 +42,13 @@ pub struct CallFailure {
     pub call_trace: CallTrace,
 }
 
+impl CallFailure {
+    /// The failure of a call that had ended already.
+    pub(super) fn after_end() -> Self {
+        Self { reason: CallFailureReason::AllFailed, last_response: None, call_trace: CallTrace::default() }
+    }
+}
+
 /// Reason of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFailureReason {

@@ -8,6 +8,7 @@ use super::call_event::CallEvent;
 use super::call_slots::CallSlots;
 use super::call_start::CallStart;
 use super::counts::CallOutcome;
+use super::direct_call::RunningCall;
 use super::engine_state::EngineState;
 use super::host_permit::{BlameRule, HostChoice, HostPermit};
 use super::permits::{CallPermit, PermitOutcome};
@@ -17,7 +18,6 @@ use super::unsent_attempts::UnsentLimit;
 use super::upload::{UploadState, track_upload};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_base::rng::SeededRng;
 use weir_machine::lock::lock;
 use weir_net::client::OutgoingBody;
 use weir_resilience::admission;
@@ -31,7 +31,7 @@ pub(super) struct CallState<'a> {
     engine: &'a EngineState,
     request: &'a CallRequest<'a>,
     hedge: HedgedCall<'a>,
-    deadline: Nanos,
+    start: CallStart,
     /// Time of the last event. All effects of an event have this time, so that timeouts agree with the decision.
     now: Nanos,
     body: OutgoingBody,
@@ -64,29 +64,34 @@ impl<'a> CallState<'a> {
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
         let plan = request.plan;
-        let CallStart { number, began, deadline } = start;
         // Hedge stages count from here: the time in the queue is not part of the first attempt's.
-        let now = if admission.waited { engine.timer.now() } else { began };
-        plan.count_call(now);
+        let now = if admission.waited { engine.timer.now() } else { start.began };
         let resend = match body {
             OutgoingBody::Stream(_) => ResendRule::Never,
             _ if request.upgrade => ResendRule::IfUnsent,
             _ => ResendRule::of(plan.policy.retryable_methods, request.method.as_str()),
         };
-        let latency = |quantile| plan.upstream.latency_quantile(now, quantile);
-        let random = SeededRng::new(engine.seed, number);
-        let mut hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
+        let mut hedge = start.begin(engine, (plan, &*plan.policy), now, resend, actions);
         let slots = CallSlots::new(request.rate, admission.rate_slot.take());
         if slots.is_limited() {
             hedge.take_turns();
         }
-        let call_trace = CallTrace { began, ..CallTrace::default() };
+        Self::new((engine, request, body), (start, now, hedge), (admission, slots), on_cancel)
+    }
+
+    fn new(
+        (engine, request, body): (&'a EngineState, &'a CallRequest<'a>, OutgoingBody),
+        (start, now, hedge): (CallStart, Nanos, HedgedCall<'a>),
+        (admission, slots): (CallAdmission, CallSlots<'a>),
+        on_cancel: &'a dyn Fn(CallTrace),
+    ) -> Self {
+        let call_trace = CallTrace { began: start.began, ..CallTrace::default() };
         let launch_permits = Vec::new();
         Self {
             engine,
             request,
             hedge,
-            deadline,
+            start,
             now,
             body,
             admission,
@@ -103,27 +108,39 @@ impl<'a> CallState<'a> {
         }
     }
 
+    /// Takes over a call that has begun as a value, with its first attempt.
+    pub(super) fn resume(
+        engine: &'a EngineState,
+        request: &'a CallRequest<'a>,
+        body: OutgoingBody,
+        running: RunningCall,
+        on_cancel: &'a dyn Fn(CallTrace),
+    ) -> (Self, LaunchedAttempt<'a>) {
+        let RunningCall { start, launched, hedge, admission, host_permit, exchange, .. } = running;
+        let (decisions, permits) = ((start, launched, hedge), (admission, CallSlots::default()));
+        let mut call = Self::new((engine, request, body), decisions, permits, on_cancel);
+        let attempt =
+            LaunchedAttempt { exchange: exchange.map(Box::new), ..call.prepare(0, LaunchReason::First, host_permit) };
+        (call, attempt)
+    }
+
     /// Prepares the next attempt.
     pub(super) fn launch(&mut self, number: u32, reason: LaunchReason) -> LaunchedAttempt<'a> {
         let (engine, request, now) = (self.engine, self.request, self.now);
-        let policy = &request.plan.policy;
-        // 90% of the policy's deadline count as all of it: a gateway counts it from an earlier time.
-        let missing = self.call_trace.began + policy.deadline - self.deadline;
-        let is_callers_deadline = missing > Nanos(policy.deadline.0 / 10);
-        let blamed_at = if number == 0 && !is_callers_deadline { self.deadline } else { Nanos::NEVER };
-        let blame_rule = BlameRule {
-            attempt_timeout_at: now + policy.attempt_timeout,
-            host_blamed_at: blamed_at,
-            deadline: self.deadline,
-            is_callers_deadline,
-        };
+        let blame_rule = BlameRule::of(&request.plan.policy, &self.start, number, now);
         let permits = match number {
             0 => (self.admission.upstream_permit.take(), self.admission.breaker_permit.take()),
             _ => (self.launch_permits.pop(), None),
         };
         let upstream = &request.plan.upstream;
         let choice = HostChoice { avoid: self.attempted_hosts, key: request.key };
-        let mut host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, choice, reason, permits);
+        let host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, choice, reason, permits);
+        self.prepare(number, reason, host_permit)
+    }
+
+    /// Prepares an attempt at its host.
+    fn prepare(&mut self, number: u32, reason: LaunchReason, mut host_permit: HostPermit) -> LaunchedAttempt<'a> {
+        let (engine, request, now) = (self.engine, self.request, self.now);
         self.attempted_hosts |= 1 << host_permit.host.index;
         debug_assert_eq!(
             self.call_trace.attempts.len(),
@@ -144,12 +161,12 @@ impl<'a> CallState<'a> {
                 other => other,
             },
         };
-        let remaining = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
         let headers = &engine.headers;
-        let extra_headers = headers.list(request.plan, remaining, request.trace.map(|trace| trace.of_attempt(number)));
+        let trace = request.trace.map(|trace| trace.of_attempt(number));
+        let extra_headers = headers.list(request.plan, self.start.remaining(now), trace);
         let (client, timer) = (&engine.client, &engine.timer);
         let fault = self.slots.launch(number);
-        LaunchedAttempt { client, timer, headers, request, body, extra_headers, host_permit, fault }
+        LaunchedAttempt { client, timer, headers, request, body, extra_headers, host_permit, exchange: None, fault }
     }
 
     /// Handles the outcome of an attempt, or a tick, and appends what to do to `actions`.
@@ -282,7 +299,7 @@ impl<'a> CallState<'a> {
         self.request.plan.counts.latencies.record(self.now - self.call_trace.began);
         self.request.plan.upstream.counts.count_ended(&self.call_trace);
         let call_trace = std::mem::take(&mut self.call_trace);
-        let (timer, deadline) = (&self.engine.timer, self.deadline);
+        let (timer, deadline) = (&self.engine.timer, self.start.deadline);
         let deadline = || (deadline < Nanos::NEVER).then(|| timer.sleep_until(deadline));
         if let (None, Some(mut response)) = (reason, success) {
             self.request.plan.upstream.counts.won();

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 #[cfg(feature = "schema")]
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
@@ -112,27 +111,32 @@ impl Success {
         self.json || self.schema.is_some()
     }
 
+    /// Whether success depends on the head alone, of a response that has come whole.
+    pub(super) fn is_of_head(&self) -> bool {
+        !self.inspects_bodies() && !self.require_complete && self.complete_bytes == 0
+    }
+
     /// Whether success depends on the whole body, of this length if it is known.
     pub(super) fn needs_body(&self, length: Option<u64>) -> bool {
         self.require_complete || self.inspects_bodies() || length.is_some_and(|length| length <= self.complete_bytes)
     }
 
     /// Checks the head of a response.
-    pub(super) fn check_head(&self, head: &Parts) -> Result<(), AttemptFailure> {
-        let status = head.status.as_u16();
+    pub(super) fn check_head(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), AttemptFailure> {
+        let status = status.as_u16();
         if !self.statuses.iter().any(|range| range.contains(&status)) {
             return Err(AttemptFailure::Status(status));
         }
-        let has = |(name, value): &(HeaderName, HeaderValue)| head.headers.get_all(name).iter().any(|v| v == value);
+        let has = |(name, value): &(HeaderName, HeaderValue)| headers.get_all(name).iter().any(|v| v == value);
         if !self.headers.iter().all(has) {
             return Err(AttemptFailure::Kind(FailureKind::Header));
         }
-        grpc_failure(self.codes(head), &head.headers).map_or(Ok(()), Err)
+        grpc_failure(self.codes(headers), headers).map_or(Ok(()), Err)
     }
 
     /// Codes with which this response is a failure; empty unless it is gRPC.
-    pub(super) fn codes(&self, head: &Parts) -> Codes {
-        let is = head.headers.get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+    pub(super) fn codes(&self, headers: &HeaderMap) -> Codes {
+        let is = headers.get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
         if is { self.grpc } else { Codes::NONE }
     }
 
@@ -164,16 +168,16 @@ mod tests {
 
     use super::*;
 
-    fn head(status: u16) -> Parts {
-        http::Response::builder().status(status).header("x-ok", "yes").body(()).unwrap().into_parts().0
+    fn checked(success: &Success, status: u16) -> Result<(), AttemptFailure> {
+        let headers = [(HeaderName::from_static("x-ok"), HeaderValue::from_static("yes"))].into_iter().collect();
+        success.check_head(StatusCode::from_u16(status).unwrap(), &headers)
     }
 
     #[test]
     fn default_failures_are_408_429_and_5xx() {
         let success = Success::default();
         for (status, good) in [(200, true), (304, true), (404, true), (408, false), (429, false), (500, false)] {
-            let checked = success.check_head(&head(status));
-            assert_eq!(checked, if good { Ok(()) } else { Err(AttemptFailure::Status(status)) });
+            assert_eq!(checked(&success, status), if good { Ok(()) } else { Err(AttemptFailure::Status(status)) });
         }
     }
 
@@ -183,8 +187,8 @@ mod tests {
             headers: vec![(HeaderName::from_static("x-ok"), HeaderValue::from_static(value))],
             ..Success::default()
         };
-        assert_eq!(wanting("yes").check_head(&head(200)), Ok(()));
-        assert_eq!(wanting("no").check_head(&head(200)), Err(AttemptFailure::Kind(FailureKind::Header)));
+        assert_eq!(checked(&wanting("yes"), 200), Ok(()));
+        assert_eq!(checked(&wanting("no"), 200), Err(AttemptFailure::Kind(FailureKind::Header)));
     }
 
     #[test]

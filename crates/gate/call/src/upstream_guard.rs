@@ -66,6 +66,19 @@ impl UpstreamGuard {
         allowed.map(Some).map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
     }
 
+    /// As [`Self::allows`] where that decides nothing: no call is throttled, and the circuit is closed.
+    pub(super) fn allows_any(&self, now: Nanos) -> Option<Option<BreakerPermit>> {
+        if self.throttle.as_ref().is_some_and(|throttle| throttle.is_active(now)) {
+            return None;
+        }
+        let Some(breaker) = &self.breaker else { return Some(None) };
+        let mut breaker = lock(breaker);
+        if breaker.state(now) != State::Closed {
+            return None;
+        }
+        breaker.allows(now).ok().map(Some)
+    }
+
     fn throttle_allows(&self, now: Nanos, throttle: &GuardThrottle, random: f64) -> bool {
         let mut state = lock(&throttle.state);
         let allows = state.allows(now, random);

@@ -9,7 +9,7 @@ mod calling;
 
 use std::sync::Arc;
 
-use crate::calling::{calling, get, ms, origin, plan};
+use crate::calling::{calling, get, get_directly, ms, origin, plan};
 use http::{HeaderMap, HeaderName, Method};
 use weir_call::{CallEngine, CallPlan};
 use weir_machine::clock::thread_cpu;
@@ -62,7 +62,7 @@ fn a_call_allocates_hardly_more_than_its_request() {
     calling(async |engine| {
         let plans = [Arc::new(plan(Policy::default(), &server)), Arc::new(full(&server))];
         let each = 1000;
-        let mut figures = [0; 3];
+        let mut figures = [0; 4];
         for round in 0..2 {
             let before = CountingAllocator::allocated();
             bare(&engine, &server, each).await;
@@ -72,11 +72,17 @@ fn a_call_allocates_hardly_more_than_its_request() {
                 calls(&engine, plan, each).await;
                 *figure = CountingAllocator::allocated() - before;
             }
+            let before = CountingAllocator::allocated();
+            for _ in 0..each {
+                assert!(get_directly(&engine, &plans[1]).await.is_ok());
+            }
+            figures[3] = CountingAllocator::allocated() - before;
             println!("round {round}: {:?} per call", figures.map(|figure| figure as f64 / each as f64));
         }
-        let [bare, plain, full] = figures.map(|figure| (figure as f64 / each as f64).round());
+        let [bare, plain, full, direct] = figures.map(|figure| (figure as f64 / each as f64).round());
         assert!(plain <= bare + 1.0, "its story is all that is added");
         assert!(full <= plain, "a policy adds nothing");
+        assert!(direct <= bare, "a call as a value has no story");
     });
 }
 

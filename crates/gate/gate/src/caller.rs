@@ -99,19 +99,19 @@ impl CallerPolicy {
     }
 
     /// The caller of a request, by the route's rule; without a name by its address.
-    pub(super) fn caller<'r>(
-        &'r self,
+    pub(super) fn caller(
+        &self,
         headers: &HeaderMap,
         captures: &Captures<'_>,
         peer: IpAddr,
         client: Option<&ClientIdentity>,
-    ) -> RouteCaller<'r> {
+    ) -> RouteCaller {
         let named = match &self.config.caller {
             Some(CallerFrom::Header(name)) => {
-                headers.get(name).map(|value| RouteCaller::Header(name.as_str(), value.clone()))
+                headers.get(name).map(|value| RouteCaller::Header(name.clone(), value.clone()))
             }
             Some(CallerFrom::Path(name)) => {
-                captures.get(name).map(|capture| RouteCaller::Capture(name, caller_name(capture).to_owned()))
+                captures.get(name).map(|capture| RouteCaller::Capture(name.clone(), caller_name(capture).to_owned()))
             }
             Some(CallerFrom::Certificate(field)) => client
                 .and_then(|client| field.values(client).first().copied())
@@ -141,7 +141,7 @@ impl CallerPolicy {
     pub(super) fn charge(
         &self,
         now: Nanos,
-        caller: &RouteCaller<'_>,
+        caller: &RouteCaller,
         tokens: u64,
     ) -> (u64, Result<(), Nanos>, Option<BucketState>) {
         let key = self.key(caller);
@@ -170,7 +170,7 @@ impl CallerPolicy {
         &self,
         timer: &Timer,
         headers: &HeaderMap,
-        caller: &RouteCaller<'_>,
+        caller: &RouteCaller,
         client: Option<&ClientIdentity>,
         body_bytes: u64,
     ) -> CallerVerdict {
@@ -232,7 +232,7 @@ impl CallerPolicy {
         known.map_or(*default, |(_, priority)| *priority)
     }
 
-    fn key(&self, caller: &RouteCaller<'_>) -> u64 {
+    fn key(&self, caller: &RouteCaller) -> u64 {
         let name = match caller {
             RouteCaller::Header(_, value) => value.as_bytes(),
             RouteCaller::Capture(_, value) | RouteCaller::Certificate(value) => value.as_bytes(),
@@ -245,7 +245,7 @@ impl CallerPolicy {
     }
 
     /// Counts a rejection of a caller.
-    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller<'_>, reason: RejectionReason) {
+    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller, reason: RejectionReason) {
         lock(&self.top_rejected).rejected(now, self.key(caller), reason.name(), || caller.name());
     }
 

@@ -23,7 +23,7 @@ impl RoutedRequest<'_> {
         let of = self.slot_use.culprits?;
         let (now, slots) = (self.engine.timer().now(), self.plan.upstream.permits()?.slots().limit());
         let mut state = lock(&of.guard.state);
-        let rejection = state.culprits.rejection(now, slots, of.origin(self.caller))?;
+        let rejection = state.culprits.rejection(now, slots, of.origin(&self.decision.caller))?;
         drop(state);
         Some(self.reject_culprit(of, now, priority, rejection))
     }
@@ -31,7 +31,7 @@ impl RoutedRequest<'_> {
     /// Counts the call as one at its upstream; returns its failure if it is a culprit's that may not begin.
     pub(super) fn begin_use(&self, priority: Priority) -> Option<CallFailure> {
         let (of, permits) = (self.slot_use.culprits?, self.plan.upstream.permits()?);
-        let (now, origin) = (self.engine.timer().now(), of.origin(self.caller));
+        let (now, origin) = (self.engine.timer().now(), of.origin(&self.decision.caller));
         let arrived = lock(&of.guard.state).culprits.arrive(now, permits.slots().limit(), origin);
         if let Err(rejection) = arrived {
             return Some(self.reject_culprit(of, now, priority, rejection));
@@ -50,7 +50,7 @@ impl RoutedRequest<'_> {
 
     /// The line of a culprit that the log does not have yet.
     fn culprit_line(&self, of: &RouteCulprits) -> Option<String> {
-        let origin = of.origin(self.caller);
+        let origin = of.origin(&self.decision.caller);
         let mut state = lock(&of.guard.state);
         let GuardState { culprits, logged } = &mut *state;
         logged.retain(|group| culprits.culprits().any(|culprit| culprit.group == *group));
@@ -61,8 +61,8 @@ impl RoutedRequest<'_> {
         logged.push(culprit.group);
         drop(state);
         let subject = match culprit.group {
-            OriginGroup::Origin(_) => format!("caller {} on route {}", self.caller.name(), self.route.name),
-            OriginGroup::Caller(_) => format!("caller {}", self.caller.name()),
+            OriginGroup::Origin(_) => format!("caller {} on route {}", self.decision.caller.name(), self.route.name),
+            OriginGroup::Caller(_) => format!("caller {}", self.decision.caller.name()),
             OriginGroup::Route(_) => format!("route {}", self.route.name),
         };
         let Culprit { limit, service_time, .. } = culprit;

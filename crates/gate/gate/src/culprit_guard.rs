@@ -55,7 +55,7 @@ impl RouteCulprits {
         Self { guard, route }
     }
 
-    pub(super) fn origin(&self, caller: &RouteCaller<'_>) -> CallOrigin {
+    pub(super) fn origin(&self, caller: &RouteCaller) -> CallOrigin {
         let hasher = &self.guard.hasher;
         let caller = match caller {
             RouteCaller::Header(_, value) => hasher.hash_one(value.as_bytes()),
@@ -78,8 +78,13 @@ impl<'a> RequestUse<'a> {
         Self { culprits, slot_use: Cell::default() }
     }
 
+    /// Whether there may be culprits.
+    pub(super) fn counts(&self) -> bool {
+        self.culprits.is_some()
+    }
+
     /// Notes that the call was rejected, and why.
-    pub(super) fn rejected(&self, now: Nanos, caller: &RouteCaller<'_>, why: RejectionReason) {
+    pub(super) fn rejected(&self, now: Nanos, caller: &RouteCaller, why: RejectionReason) {
         let Some(of) = self.culprits else { return };
         let is_overload = matches!(
             why,

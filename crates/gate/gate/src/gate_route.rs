@@ -71,11 +71,18 @@ pub(super) struct GateRoute {
 pub(super) struct RouteSide {
     /// Name of the upstream.
     pub(super) upstream: String,
-    pub(super) plan: CallPlan,
+    pub(super) plan: Arc<CallPlan>,
     /// Value by which the upstream chooses a host, with consistent hashing.
     pub(super) hash_by: Option<KeySource>,
     /// Culprits of the upstream, if it sheds them.
     pub(super) culprits: Option<RouteCulprits>,
+}
+
+impl RouteSide {
+    /// The plan, before a call has it.
+    pub(super) fn plan_mut(&mut self) -> &mut CallPlan {
+        Arc::make_mut(&mut self.plan)
+    }
 }
 
 /// The name of a route in metrics and logs: its methods, hosts, path, conditions and listeners.
@@ -110,7 +117,7 @@ impl GateRoute {
             let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
             plan.permits.clone_from(&permits);
             plan.deadline_headers.clone_from(&policy.deadlines_out);
-            sides.push(RouteSide { upstream: name, plan, hash_by, culprits: None });
+            sides.push(RouteSide { upstream: name, plan: Arc::new(plan), hash_by, culprits: None });
         }
         if sides.is_empty() {
             return Err(format!("route {}: no upstream", route_config.path));

@@ -4,7 +4,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use weir_base::Nanos;
 use weir_net::lookup::has_field;
 use weir_resilience::ratelimit::per_caller::BucketState;
-use weir_server::ServiceReply;
 
 /// Hop-by-hop headers beside those that `Connection` names. `TE` and `Trailer` stay, since trailers are passed on.
 const HOP_BY_HOP_HEADERS: [HeaderName; 7] = [
@@ -123,20 +122,19 @@ pub(super) const TOKEN_LIMIT_HEADERS: [HeaderName; 3] = [
 ];
 
 /// Sets these headers, the reset in seconds until the bucket is full; of tokens as `12ms`, `7.5s` or `1m30s`.
-pub(super) fn report_bucket(reply: &mut ServiceReply, bucket: &BucketState, in_tokens: bool) {
-    let (ServiceReply::Response(response) | ServiceReply::Upgrade(response, _)) = reply else { return };
+pub(super) fn report_bucket(headers: &mut HeaderMap, bucket: &BucketState, in_tokens: bool) {
     if in_tokens {
         let values = [bucket.capacity.to_string(), bucket.tokens.to_string(), short_duration(bucket.full_in)];
         for (name, value) in TOKEN_LIMIT_HEADERS.into_iter().zip(values) {
             if let Ok(value) = HeaderValue::try_from(value) {
-                response.headers_mut().insert(name, value);
+                headers.insert(name, value);
             }
         }
         return;
     }
     let values = [bucket.capacity, bucket.tokens, bucket.full_in.0.div_ceil(Nanos::SECOND.0)];
     for (name, value) in RATE_LIMIT_HEADERS.into_iter().zip(values) {
-        response.headers_mut().insert(name, value.into());
+        headers.insert(name, value.into());
     }
 }
 

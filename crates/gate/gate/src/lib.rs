@@ -3,10 +3,12 @@
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
-//! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
-//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
-//!   `local_responses`, `culprit_guard`, `token_limit`: their parts
+//! - `service`: a request from routing to reply; `gate_thread`: an event loop's state; `decision`: what a request's head
+//!   decides; `routing`: the most specific route that matches; `gate_route`: a route with calls, `local_route`: one without;
+//!   `routed`: a request on its route, `call_terms`: its time, `sent_request`: as it is sent, `direct`: without a future,
+//!   `call_reply`: its reply; `caller`, `route_caller`, `key_source`, `side_choice`, `mirror`, `request_limits`, `rewrite`,
+//!   `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`, `local_responses`, `culprit_guard`,
+//!   `token_limit`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -20,6 +22,7 @@
 mod admin;
 mod call_reply;
 mod call_spans;
+mod call_terms;
 mod caller;
 mod certificate_watch;
 mod client_certificate;
@@ -29,12 +32,15 @@ pub mod config;
 mod config_cell;
 mod culprit_call;
 mod culprit_guard;
+mod decision;
+mod direct;
 mod distributed_limit;
 mod distributed_limits;
 pub mod dns;
 mod forwarding;
 mod forwarding_names;
 mod gate_route;
+mod gate_thread;
 mod grpc_health;
 mod headers;
 mod health_checks;
@@ -45,6 +51,7 @@ mod local_responses;
 mod local_route;
 mod metrics;
 mod mirror;
+mod options;
 mod request_limits;
 mod resolver;
 mod rewrite;
@@ -52,6 +59,7 @@ mod route_caller;
 mod routed;
 mod routing;
 mod runtime;
+mod sent_request;
 mod service;
 mod side_choice;
 mod token_call;
@@ -69,10 +77,10 @@ use self::certificate_watch::CertificateWatch;
 use self::config::{Config, ListenerConfig};
 use self::config_cell::ConfigCell;
 use self::distributed_limits::{DistributedLimits, RenewalThread};
+pub use self::options::{Options, OtlpOptions};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_base::Nanos;
-use weir_machine::logger::Logger;
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
 use weir_server::{
@@ -80,26 +88,6 @@ use weir_server::{
     RunningServer, ServerError,
 };
 use weir_telemetry::{Exporter, ExporterCloseHandle, ExporterError};
-
-/// Options of a gateway beside its configuration.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Logger of each call's attempt log, as text.
-    pub call_logger: Option<Logger>,
-    /// Export of traces.
-    pub otlp: Option<OtlpOptions>,
-    /// Seed of retry backoff jitter, and of the hashes by which callers keep their upstreams and hosts.
-    pub seed: u64,
-}
-
-/// Export of traces to an OpenTelemetry collector, as OTLP over HTTP.
-#[derive(Clone, Debug)]
-pub struct OtlpOptions {
-    /// URL of the collector, e.g. `http://127.0.0.1:4318`.
-    pub url: String,
-    /// Fraction of calls traced if the caller has not decided, 0 to 1.
-    pub sample_fraction: f64,
-}
 
 /// Time to export the last traces at the end.
 const TRACE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);

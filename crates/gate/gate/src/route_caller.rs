@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use ring::digest::{SHA256, digest};
 
 use weir_base::key_name::key_name;
@@ -22,18 +22,18 @@ const AUTH_SCHEMES: [&str; 6] = ["basic", "bearer", "digest", "hmac", "negotiate
 
 /// The caller of a request, as its route identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RouteCaller<'a> {
+pub(super) enum RouteCaller {
     /// Value of the header of this name.
-    Header(&'a str, HeaderValue),
+    Header(HeaderName, HeaderValue),
     /// Value of the capture of this name.
-    Capture(&'a str, String),
+    Capture(String, String),
     /// Value of a client certificate, which has no secrets.
     Certificate(String),
     /// Address.
     Address(IpAddr),
 }
 
-impl RouteCaller<'_> {
+impl RouteCaller {
     /// Facts for the log about a rejected call of this caller.
     pub(super) fn rejected_call(&self, route: &Arc<str>) -> Box<RejectedCall> {
         Box::new(RejectedCall { route: Arc::clone(route), caller: self.name() })
@@ -42,7 +42,7 @@ impl RouteCaller<'_> {
     /// Name for logs and pages. A value under the name of a secret is named as an API key of `weir send`.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Header(name, value) => shown(name, &String::from_utf8_lossy(value.as_bytes())),
+            Self::Header(name, value) => shown(name.as_str(), &String::from_utf8_lossy(value.as_bytes())),
             Self::Capture(name, value) => shown(name, value),
             Self::Certificate(value) => shortened(value),
             Self::Address(address @ IpAddr::V4(_)) => address.to_string(),
@@ -103,7 +103,9 @@ mod tests {
 
     #[test]
     fn names_tell_callers_apart_and_show_no_secret() {
-        let of = |name: &str, value: &'static str| RouteCaller::Header(name, HeaderValue::from_static(value)).name();
+        let of = |name: &'static str, value: &'static str| {
+            RouteCaller::Header(HeaderName::from_static(name), HeaderValue::from_static(value)).name()
+        };
         let key = of("x-api-key", "UT4NHL1J796WCHULA1750MXYF9F5JYA6");
         assert!(key.starts_with("JYA6-") && key.len() == 13, "{key}");
         assert_eq!(of("authorization", "Bearer UT4NHL1J796WCHULA1750MXYF9F5JYA6"), key);
@@ -122,7 +124,7 @@ mod tests {
             RouteCaller::Certificate("CN=billing0123456789abcdef".to_owned()).name(),
             "CN=billing0123456789abcdef"
         );
-        let long = RouteCaller::Capture("tenant", "a".repeat(100)).name();
+        let long = RouteCaller::Capture("tenant".to_owned(), "a".repeat(100)).name();
         assert!(long.starts_with(&"a".repeat(64)) && long.chars().count() == 73, "{long}");
         let address = |text: &str| text.parse().map(|address| RouteCaller::Address(address).name());
         assert_eq!(address("192.0.2.7"), Ok("192.0.2.7".to_owned()));

@@ -4,96 +4,87 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
 
 use super::call_spans::CallSpanFacts;
+use super::caller::CallerVerdict;
 use super::culprit_guard::RequestUse;
+use super::decision::RouteDecision;
 use super::forwarding::set_forwarded;
-use super::gate_route::GateRoute;
+use super::gate_route::{GateRoute, RouteSide};
 use super::headers;
-use super::local_responses::{self, ErrorFormat};
-use super::route_caller::RouteCaller;
+use super::local_responses;
+use super::runtime::GateRuntime;
+use super::sent_request::{CallTerms, Reports, SentRequest};
 use super::token_limit::RequestTokens;
-use super::tracing::{TracedCall, Tracer};
+use super::tracing::TracedCall;
 use super::trailer_filter::TrailerFilter;
 use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
-use weir_call::{CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
-use weir_machine::logger::Logger;
+use weir_call::{CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse, DirectCall};
 use weir_net::client::{OutgoingBody, WireOptions};
-use weir_net::lookup::{field, has_field};
+use weir_net::lookup::has_field;
 use weir_net::wire::PassedFields;
-use weir_resilience::admission::{ConnectionNumber, Priority};
+use weir_resilience::admission::ConnectionNumber;
 use weir_resilience::ratelimit::per_caller::BucketState;
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
-/// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
-/// show theirs.
-const FIRST_DEADLINE_FLOOR: Nanos = Nanos::from_millis(100);
-
 /// Request with all that its route, upstream and listener decide about its call.
 pub(super) struct RoutedRequest<'a> {
-    /// Logger of attempt logs, as text.
-    pub(super) call_logger: Option<&'a Logger>,
     pub(super) engine: &'a CallEngine,
-    pub(super) caller: &'a RouteCaller<'a>,
     pub(super) route: &'a GateRoute,
     /// Plan of the side that the call goes to.
-    pub(super) plan: &'a CallPlan,
-    /// Key by which the upstream chooses a host, with consistent hashing.
-    pub(super) key: Option<u64>,
+    pub(super) plan: &'a Arc<CallPlan>,
+    pub(super) decision: &'a RouteDecision,
     /// The caller's bucket of its rate limit, if responses report it.
     pub(super) bucket: Cell<Option<BucketState>>,
     /// Tokens of a language model that the call has taken.
     pub(super) tokens: RequestTokens,
-    /// Set-Cookie of the response, for a caller that is to keep its side.
-    pub(super) set_cookie: Option<HeaderValue>,
     pub(super) context: &'a RequestContext,
-    pub(super) tracer: Option<&'a Tracer>,
-    pub(super) error_format: ErrorFormat,
+    reports: Reports<'a>,
     /// Culprits of its upstream, and its use of a slot.
     pub(super) slot_use: RequestUse<'a>,
 }
 
-impl RoutedRequest<'_> {
-    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
+impl<'a> RoutedRequest<'a> {
+    pub(super) fn new(
+        engine: &'a CallEngine,
+        runtime: &'a GateRuntime,
+        decision: &'a RouteDecision,
+        context: &'a RequestContext,
+        reports: Reports<'a>,
+    ) -> Self {
+        let route = &runtime.routes[decision.route];
+        let RouteSide { plan, culprits, .. } = &route.sides[decision.side.index];
+        let (slot_use, tokens) = (RequestUse::new(culprits.as_ref()), RequestTokens::default());
+        let bucket = Cell::new(decision.verdict.bucket);
+        Self { engine, route, plan, decision, bucket, tokens, context, reports, slot_use }
+    }
+
+    /// The failure of a call whose caller is over its rate limit.
+    pub(super) fn rejection(&self) -> Option<CallFailure> {
+        let CallerVerdict { priority, rejection, .. } = self.decision.verdict;
+        rejection.map(|rejection| self.engine.reject(self.plan, priority, self.context.began(), rejection))
+    }
+
+    /// A response of the gateway's own.
+    pub(super) fn own(&self, response: Response<ResponseBody>) -> ServiceReply {
+        self.decision.error_format.format(response).into()
+    }
+
     pub(super) async fn forward(
         &self,
         parts: &Parts,
         (mut headers, mut passed): (HeaderMap, PassedFields),
         body: RequestBody,
-        target_deadline: Option<Nanos>,
-        target: &str,
-        priority: Priority,
-        mirror_random: u64,
+        terms: CallTerms,
     ) -> ServiceReply {
-        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
-            return self.error_format.format(too_large).into();
-        }
-        let began = self.context.began();
         let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
-        let header_deadline = self.caller_deadline(&headers);
-        let caller_deadline = [header_deadline, target_deadline].into_iter().flatten().min();
-        // The shortest of the policy's and the caller's.
-        let deadline = began
-            + caller_deadline.map_or(self.plan.policy.deadline, |caller_deadline| {
-                caller_deadline.max(self.deadline_floor()).min(self.plan.policy.deadline)
-            });
-        self.context.set_progress(Some(&self.route.label), "reading_body");
-        let spread = self.engine.spread();
-        let shed_early = || {
-            let of_culprit = self.shed_culprit_early(priority);
-            of_culprit.or_else(|| self.engine.shed_early(self.plan, priority, spread, deadline))
-        };
-        if !body.is_end_stream()
-            && let Some(failed) = shed_early()
-        {
-            return self.reject(parts, &headers, failed);
-        }
-        let length = body.size_hint().exact();
-        let (body, is_too_large) = match self.read_body(parts, body, deadline).await {
+        let (length, priority) = (body.size_hint().exact(), self.decision.verdict.priority);
+        let (body, is_too_large) = match self.read_body(parts, body, terms.deadline).await {
             Ok(read) => read,
             Err(response) => return response.into(),
         };
@@ -101,51 +92,81 @@ impl RoutedRequest<'_> {
         if let Some(failed) = charged.or_else(|| self.begin_use(priority)) {
             return self.reject(parts, &headers, failed);
         }
-        let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
+        let traced = self.reports.tracer.and_then(|tracer| tracer.begin(&headers));
         if traced.is_some() {
             headers.remove("traceparent");
         }
-        if header_deadline.is_some() {
-            for (name, _) in &self.route.caller_deadlines {
-                headers.remove(name);
-            }
+        self.sanitize_headers(parts, (&mut headers, &mut passed), terms, upgrade);
+        let sent = SentRequest { parts, headers, passed, terms, upgrade, traced };
+        self.begin_call(&sent, &body);
+        self.call(sent, body, is_too_large, None).await
+    }
+
+    /// Takes a body of which nothing is still to come, if a value can send it: it is no longer than what is kept for
+    /// another attempt, and neither culprits nor tokens are counted, which is done to the end of a response.
+    pub(super) fn take_body(&self, body: &mut RequestBody) -> Option<Bytes> {
+        let counts = self.slot_use.counts() || self.route.caller_policy.counts_tokens();
+        if counts || body.size_hint().lower() > self.route.buffer as u64 {
+            return None;
         }
-        self.sanitize_headers(parts, (&mut headers, &mut passed), upgrade);
-        let request = CallRequest {
-            deadline,
+        self.context.take_whole_body(body)
+    }
+
+    /// The request of the call.
+    pub(super) fn call_request<'r>(&'r self, sent: &'r SentRequest<'_>) -> CallRequest<'r> {
+        let SentRequest { parts, headers, passed, terms, upgrade, traced } = sent;
+        CallRequest {
+            deadline: terms.deadline,
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
-            priority,
-            key: self.key,
+            priority: self.decision.verdict.priority,
+            key: self.decision.key,
             client: Some(self.context.peer()),
-            spread,
+            spread: terms.spread,
             connection: self.context.http2_connection().map(ConnectionNumber),
             // HTTP/2 has no lines of headers.
             wire: WireOptions {
-                passed: Some(&passed),
+                passed: Some(passed),
                 passes_all_but: (parts.version != Version::HTTP_2).then_some(&self.route.response_headers),
                 ..WireOptions::default()
             },
-            ..CallRequest::new(self.plan, &parts.method, target, &headers)
-        };
+            ..CallRequest::new(self.plan, &parts.method, self.decision.target(parts), headers)
+        }
+    }
+
+    /// Records that the call begins, and sends a copy of its request where the route has one.
+    pub(super) fn begin_call(&self, sent: &SentRequest<'_>, body: &OutgoingBody) {
         if self.context.is_described() {
             self.context.set_progress(None, "calling");
         }
         if let Some(mirror) = &self.route.mirror {
-            mirror.copy(self.engine, mirror_random, &request, &body);
+            mirror.copy(self.engine, self.decision.mirror_random, &self.call_request(sent), body);
         }
+    }
+
+    /// Makes the call, or goes on with one that has begun.
+    pub(super) async fn call(
+        &self,
+        sent: SentRequest<'_>,
+        body: OutgoingBody,
+        is_too_large: Option<Rc<Cell<bool>>>,
+        begun: Option<Box<DirectCall>>,
+    ) -> ServiceReply {
+        let SentRequest { parts, headers, upgrade, traced, .. } = &sent;
+        let request = self.call_request(&sent);
         let on_cancel = |trace: CallTrace| {
             if self.context.is_logged() {
                 self.context.log_attempts(trace.json());
             }
-            self.report(&self.span_facts(parts, &headers, traced, (None, "client_closed")), &trace);
+            self.report(&self.span_facts(parts, headers, *traced, (None, "client_closed")), &trace);
         };
-        let ended = self.engine.call_with_cancel_hook(&request, body, &on_cancel).await;
+        let ended = self.engine.resume(begun, &request, body, &on_cancel).await;
         if !matches!(ended, Err(CallFailure { reason: CallFailureReason::Rejected(_), .. })) {
             self.route.caller_policy.record_accepted(self.engine.timer());
         }
         let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
-        let mut reply = self.finish(parts, &headers, traced, ended, upgrade, is_too_large);
+        let mut reply = self.finish(parts, headers, *traced, ended, *upgrade, is_too_large);
+        let SentRequest { mut headers, passed, .. } = sent;
         match &mut reply {
             // The server uses the memory of a response's headers for the next request's.
             ServiceReply::Response(response) if response.headers().is_empty() => {
@@ -161,7 +182,7 @@ impl RoutedRequest<'_> {
     /// The reply to a call that was rejected before it was made.
     pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
         self.context.set_progress(Some(&self.route.label), "handling");
-        let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
+        let traced = self.reports.tracer.and_then(|tracer| tracer.begin(headers));
         self.finish(parts, headers, traced, Err(failed), None, false)
     }
 
@@ -187,13 +208,15 @@ impl RoutedRequest<'_> {
         if self.context.is_logged() {
             self.context.log_attempts(trace.json());
         }
-        let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
+        let reported = (traced.is_some() || self.reports.call_logger.is_some()).then(|| trace.clone());
         let mut reply = match ended {
             Ok(response) => self.success_reply(response, upgrade),
             Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
-        if let Some(bucket) = self.bucket.get() {
-            headers::report_bucket(&mut reply, &bucket, self.route.caller_policy.counts_tokens());
+        if let (Some(bucket), ServiceReply::Response(response) | ServiceReply::Upgrade(response, _)) =
+            (self.bucket.get(), &mut reply)
+        {
+            headers::report_bucket(response.headers_mut(), &bucket, self.route.caller_policy.counts_tokens());
         }
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
@@ -205,22 +228,22 @@ impl RoutedRequest<'_> {
     /// Counts a rejection of the caller, and adds what logs show of it.
     fn note_rejection(&self, ended: &mut Result<CallResponse, CallFailure>) {
         let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
-        let now = self.engine.timer().now();
-        self.slot_use.rejected(now, self.caller, why.reason);
+        let (now, caller) = (self.engine.timer().now(), &self.decision.caller);
+        self.slot_use.rejected(now, caller, why.reason);
         self.return_tokens();
-        self.route.caller_policy.record_rejected(now, self.caller, why.reason);
-        if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
-            call_trace.rejected_call = Some(self.caller.rejected_call(&self.route.label));
+        self.route.caller_policy.record_rejected(now, caller, why.reason);
+        if self.context.is_logged() || self.reports.call_logger.is_some() || self.reports.tracer.is_some() {
+            call_trace.rejected_call = Some(caller.rejected_call(&self.route.label));
         }
     }
 
-    fn span_facts<'a>(
-        &'a self,
-        parts: &'a Parts,
-        headers: &'a HeaderMap,
+    fn span_facts<'c>(
+        &'c self,
+        parts: &'c Parts,
+        headers: &'c HeaderMap,
         traced: Option<TracedCall>,
         (status, outcome): (Option<u16>, &'static str),
-    ) -> CallSpanFacts<'a> {
+    ) -> CallSpanFacts<'c> {
         CallSpanFacts {
             trace_id: traced.map_or(0, |traced| traced.context.trace_id),
             span_id: traced.map_or(0, |traced| traced.context.span_id),
@@ -238,10 +261,10 @@ impl RoutedRequest<'_> {
 
     /// Exports the call's spans, and prints its attempt log.
     fn report(&self, call: &CallSpanFacts<'_>, trace: &CallTrace) {
-        if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
+        if let Some(tracer) = self.reports.tracer.filter(|_| call.trace_id != 0) {
             tracer.record(call, trace);
         }
-        if let Some(logger) = self.call_logger {
+        if let Some(logger) = self.reports.call_logger {
             let CallSpanFacts { method, path, began, ended, .. } = call;
             let status = call.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
             let why = match call.outcome {
@@ -254,28 +277,6 @@ impl RoutedRequest<'_> {
             };
             let ms = (*ended - *began).as_millis_f64();
             logger.log(&format!("{method} {path} -> {status} after {ms:.1} ms{why}\n{trace}"));
-        }
-    }
-
-    /// The caller's remaining time: the shortest of its headers.
-    fn caller_deadline(&self, headers: &HeaderMap) -> Option<Nanos> {
-        let all = self.route.caller_deadlines.iter();
-        // An invalid header sets no limit, but must not be passed on beside the gateway's own.
-        all.filter_map(|(name, form)| {
-            field(headers, name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
-        })
-        .min()
-    }
-
-    /// Shortest time that a call gets whose caller sets its deadline: the upstream's mean service time. With less the
-    /// upstream would work for nothing, and hold a slot that other callers need. Trusted proxies are exempt.
-    fn deadline_floor(&self) -> Nanos {
-        match self.plan.upstream.permits() {
-            Some(permits) if !self.route.proxies.contains(self.context.peer().ip()) => {
-                let service_time = permits.slots().service_time();
-                if service_time == Nanos::ZERO { FIRST_DEADLINE_FLOOR } else { service_time }
-            }
-            _ => Nanos::ZERO,
         }
     }
 
@@ -298,12 +299,12 @@ impl RoutedRequest<'_> {
             biased;
             prefix = self.context.read_prefix(body, max_bytes) => prefix,
             () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => {
-                return Err(self.route.deadline_response(self.error_format));
+                return Err(self.route.deadline_response(self.decision.error_format));
             }
         };
         match prefix {
             Ok(BodyPrefix::Complete(bytes)) => match self.route.limits.check_body(bytes.len() as u64) {
-                Some(too_large) => Err(self.error_format.format(too_large)),
+                Some(too_large) => Err(self.decision.error_format.format(too_large)),
                 None => Ok((OutgoingBody::Bytes(bytes), None)),
             },
             Ok(BodyPrefix::Streaming(upload)) => {
@@ -318,19 +319,25 @@ impl RoutedRequest<'_> {
             }
             Err(_) => {
                 let broken = local_responses::text(StatusCode::BAD_REQUEST, "the body broke off");
-                Err(self.error_format.format(broken))
+                Err(self.decision.error_format.format(broken))
             }
         }
     }
 
     /// Turns the caller's headers into those of the upstream request.
-    fn sanitize_headers(
+    pub(super) fn sanitize_headers(
         &self,
         parts: &Parts,
         (headers, passed): (&mut HeaderMap, &mut PassedFields),
+        terms: CallTerms,
         upgrade: Option<&HeaderValue>,
     ) {
         let route = self.route;
+        if terms.has_deadline_header {
+            for (name, _) in &route.caller_deadlines {
+                headers.remove(name);
+            }
+        }
         headers::remove_hop_by_hop(headers);
         if has_field(headers, &header::EXPECT) {
             headers.remove(header::EXPECT);

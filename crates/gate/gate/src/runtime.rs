@@ -185,10 +185,10 @@ impl GateRuntime {
         if let Some(kept) = kept_route {
             for side in &mut route.sides {
                 if let Some(before) = kept.sides.iter().find(|before| before.upstream == side.upstream) {
-                    side.plan.counts = Arc::clone(&before.plan.counts);
+                    side.plan_mut().counts = Arc::clone(&before.plan.counts);
                 }
                 if kept.admission_config == route_config.admission {
-                    side.plan.permits.clone_from(&kept.sides[0].plan.permits);
+                    side.plan_mut().permits.clone_from(&kept.sides[0].plan.permits);
                 }
             }
             if kept.caller_policy.has_config(&CallerPolicyConfig::of(route_config, &config.trusted_proxies)) {
@@ -220,7 +220,7 @@ impl GateRuntime {
         let new_budget = || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
         let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(new_budget())), limit_id: number };
         let shared_budget = self.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
-        side.plan.budget = Some(Arc::clone(&shared_budget.budget));
+        side.plan_mut().budget = Some(Arc::clone(&shared_budget.budget));
     }
 
     /// Limits that can be cluster-wide.

@@ -36,7 +36,7 @@ impl RoutedRequest<'_> {
             OutgoingBody::Stream(_) => TokenEstimate::of_length(length.unwrap_or(self.route.buffer as u64)),
         };
         let now = self.engine.timer().now();
-        let (key, admitted, bucket) = policy.charge(now, self.caller, estimate.total);
+        let (key, admitted, bucket) = policy.charge(now, &self.decision.caller, estimate.total);
         self.bucket.set(bucket);
         if let Err(retry_after) = admitted {
             self.tokens.too_many.set((retry_after == Nanos::NEVER).then_some(estimate.total));

@@ -90,7 +90,8 @@ async fn serve_http2<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<Connect
     let coarse_clock = accounting.coarse_clock.clone();
     let respond = move |request: Request<Incoming>, progress: Rc<StreamProgress>| -> Http2Response {
         let request = request.map(|body| RequestBody::http2(body, Rc::clone(&progress)));
-        Box::pin(Rc::clone(&home).handle(Rc::clone(&context), Some(progress), request))
+        let opened = home.open(&context, Some(progress), &request);
+        Box::pin(Rc::clone(&home).handle(Rc::clone(&context), opened, request))
     };
     match http2::serve(stream, max_head_bytes, watch, coarse_clock, Rc::new(respond)).await {
         Http2End::Closed => {}

@@ -2,7 +2,7 @@
 //! timeouts for slow peers, exact timers, bodies without copies, an access log, metrics, and graceful shutdown.
 //!
 //! - [`Service`], [`StatelessService`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
-//!   [`StaticBody`]: its response
+//!   [`StaticBody`]: its response; [`DirectRequest`]: a request without a future
 //! - [`start`], [`start_on`], and [`start_boxed`] for less code: start a service as a [`RunningServer`];
 //!   [`ListenAddress`], [`ListenerOptions`]: where it listens, on sockets of its own or of `systemd`
 //! - [`Handover`], [`NextProcess`]: sockets that one process passes on to the next
@@ -25,6 +25,7 @@ mod connection;
 mod connection_limits;
 mod connection_state;
 mod control_budget;
+mod direct;
 mod event_loop;
 mod framing;
 mod handover;
@@ -76,6 +77,7 @@ pub use self::body::{BodyError, ResponseBody};
 pub use self::boxed_service::{start_boxed, start_boxed_on};
 pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
+pub use self::direct::{DirectReply, DirectRequest, WholeResponse};
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
 pub use self::http1::request_head::{HeadError, HeadFields, HeadLimits, ParsedHead};
 pub use self::listen::{BoundAddress, listen_on_host};
@@ -115,6 +117,22 @@ pub trait Service: Send + Sync + 'static {
         request: Request<RequestBody>,
         context: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
+
+    /// Whether [`Self::direct`] is called.
+    fn has_direct(&self) -> bool {
+        false
+    }
+
+    /// Handles a request over HTTP/1 of which nothing is still to come, without a future; None leaves it to
+    /// [`Self::handle`]. A service that handles it takes it as a whole.
+    fn direct(
+        &self,
+        _local: &Self::Local,
+        _request: &mut Request<RequestBody>,
+        _context: &RequestContext,
+    ) -> Option<DirectReply> {
+        None
+    }
 
     /// Called when the server stops, which awaits this like pending responses.
     fn shutdown(&self, _local: &Self::Local) -> impl Future<Output = ()> {

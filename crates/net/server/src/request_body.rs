@@ -14,16 +14,19 @@ use super::stream_progress::StreamProgress;
 use weir_net::wire::PassedFields;
 
 /// Body of a request, read as the service asks for it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RequestBody {
     source: Source,
     /// Fields of the head beside its map.
     passed: PassedFields,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Source {
+    #[default]
     Empty,
+    /// All of it.
+    Whole(Bytes),
     Http1(Http1Body),
     Http2(Http2Body),
 }
@@ -59,6 +62,28 @@ impl RequestBody {
         Self { source: body.map_or(Source::Empty, Source::Http1), passed }
     }
 
+    /// The body of a request over HTTP/1 that came with its head.
+    pub(super) fn whole(body: Bytes, passed: PassedFields) -> Self {
+        Self { source: Source::Whole(body), passed }
+    }
+
+    /// Whether nothing of it is still to come.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.source, Source::Empty | Source::Whole(_))
+    }
+
+    /// Takes a body of which nothing is still to come.
+    pub(super) fn take_whole(&mut self) -> Option<Bytes> {
+        match std::mem::take(&mut self.source) {
+            Source::Empty => Some(Bytes::new()),
+            Source::Whole(body) => Some(body),
+            other => {
+                self.source = other;
+                None
+            }
+        }
+    }
+
     /// Fields of the request's head beside its headers, of the names that the service has passed on unread.
     pub fn take_passed_fields(&mut self) -> PassedFields {
         std::mem::take(&mut self.passed)
@@ -76,6 +101,8 @@ impl Body for RequestBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.source {
             Source::Empty => Poll::Ready(None),
+            Source::Whole(body) if body.is_empty() => Poll::Ready(None),
+            Source::Whole(body) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
             Source::Http1(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
             Source::Http2(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
         }
@@ -84,6 +111,7 @@ impl Body for RequestBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Empty => true,
+            Source::Whole(body) => body.is_empty(),
             Source::Http1(body) => body.is_ended(),
             Source::Http2(body) => body.incoming.is_end_stream(),
         }
@@ -92,6 +120,7 @@ impl Body for RequestBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Empty => SizeHint::with_exact(0),
+            Source::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Source::Http1(body) => body.remaining().map_or_else(SizeHint::default, SizeHint::with_exact),
             Source::Http2(body) => body.incoming.size_hint(),
         }

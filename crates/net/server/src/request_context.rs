@@ -23,7 +23,7 @@ use weir_base::Nanos;
 use weir_machine::timer::{Sleep, Timer};
 
 /// Server's side of a request for its service: connection, timer, deadlines and log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
     pub(super) timer: Timer,
@@ -169,6 +169,14 @@ impl RequestContext {
     /// it.
     pub async fn hang(&self) -> ServiceReply {
         self.connection.hang().await
+    }
+
+    /// Takes a request's body of which nothing is still to come, as of every request that the service handles
+    /// [without a future](super::Service::direct). None leaves it as it is.
+    pub fn take_whole_body(&self, body: &mut RequestBody) -> Option<Bytes> {
+        let whole = body.take_whole()?;
+        self.connection.set_unread_body(false);
+        Some(whole)
     }
 
     /// Reads a request's body of at most `most` bytes.

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::body::ResponseBody;
 use super::connection_limits::{ExceededLimit, caller_address};
 use super::connection_state::{CloseMode, ConnectionState};
+use super::direct::DirectReply;
 use super::framing::{self, InvalidTransferCoding};
 use super::http1::buffers::Http1Buffers;
 use super::metrics::MetricsHandle;
@@ -71,6 +72,19 @@ impl std::fmt::Display for NoResponse {
     }
 }
 
+/// A request that is being handled.
+#[derive(Debug)]
+pub(super) struct OpenedRequest {
+    pub(super) record: RequestRecord,
+    version: Version,
+    /// Whether its body has been read.
+    whole: bool,
+    /// Whether its connection ends with it.
+    last: bool,
+    /// The server's own response to it, which few have.
+    own_response: Option<Box<Response<ResponseBody>>>,
+}
+
 /// Freed memory of connections that the allocator still holds.
 #[derive(Debug, Default)]
 pub(super) struct MemoryReclaimer {
@@ -113,59 +127,113 @@ impl<S: Service> ThreadContext<S> {
         logged.iter().fold(names, |names, logged| names.without(logged.as_str()))
     }
 
+    /// Begins to handle a request, with its record.
+    pub(super) fn open(
+        &self,
+        watch: &Rc<ConnectionState>,
+        stream: Option<Rc<StreamProgress>>,
+        request: &Request<RequestBody>,
+    ) -> OpenedRequest {
+        let record = RequestRecord::open(&self.accounting, watch, stream, request);
+        let (version, headers) = (request.version(), request.headers());
+        let whole = request.body().is_end_stream();
+        watch.set_unread_body(!whole);
+        let last = has_connection_close(headers) || is_http10_without_keep_alive(version, headers);
+        OpenedRequest { record, version, whole, last, own_response: self.own_response(request).map(Box::new) }
+    }
+
+    /// The server's own response to a request: it is invalid, or for one of the server's pages.
+    fn own_response(&self, request: &Request<RequestBody>) -> Option<Response<ResponseBody>> {
+        if let Some(bad) = InvalidTransferCoding::of(request.headers()) {
+            Some(bad.response())
+        } else if request.headers().len() > self.max_header_fields {
+            Some(framing::too_many_fields())
+        } else if request.version() == Version::HTTP_2 && framing::has_padded_value(request.headers()) {
+            Some(framing::padded_value())
+        } else {
+            self.builtin_response(&self.service.builtin_path(request.uri().path()))
+        }
+    }
+
+    /// Offers a request to the service, to be handled without a future, if nothing of it is still to come.
+    pub(super) fn offer(
+        &self,
+        watch: &Rc<ConnectionState>,
+        opened: &OpenedRequest,
+        request: &mut Request<RequestBody>,
+    ) -> Option<DirectReply> {
+        if !self.service.has_direct() || !request.body().is_whole() || opened.own_response.is_some() {
+            return None;
+        }
+        let context = RequestContext::new(&self.accounting, &self.timer, watch, &opened.record);
+        self.service.direct(&self.local, request, &context)
+    }
+
     /// Handles one request, from its head to its response.
     pub(super) async fn handle(
         self: Rc<Self>,
         watch: Rc<ConnectionState>,
-        stream: Option<Rc<StreamProgress>>,
+        mut opened: OpenedRequest,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
-        let mut record = RequestRecord::open(&self.accounting, &watch, stream, &request);
-        let version = request.version();
-        let whole = request.body().is_end_stream();
-        watch.set_unread_body(!whole);
-        let last = has_connection_close(request.headers()) || is_http10_without_keep_alive(version, request.headers());
-        let reply = if let Some(bad) = InvalidTransferCoding::of(request.headers()) {
-            ServiceReply::Response(bad.response())
-        } else if request.headers().len() > self.max_header_fields {
-            ServiceReply::Response(framing::too_many_fields())
-        } else if version == Version::HTTP_2 && framing::has_padded_value(request.headers()) {
-            ServiceReply::Response(framing::padded_value())
-        } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
-            ServiceReply::Response(page)
+        let reply = if let Some(own) = opened.own_response.take() {
+            ServiceReply::Response(*own)
         } else {
-            let context = RequestContext::new(&self.accounting, &self.timer, &watch, &record);
+            let context = RequestContext::new(&self.accounting, &self.timer, &watch, &opened.record);
             self.service.handle(&self.local, request, &context).await
         };
+        self.conclude(&watch, opened, reply)
+    }
+
+    /// The response of a reply, with the request's record.
+    pub(super) fn conclude(
+        &self,
+        watch: &ConnectionState,
+        mut opened: OpenedRequest,
+        reply: ServiceReply,
+    ) -> Result<Response<ResponseBody>, NoResponse> {
         match reply {
             ServiceReply::Response(mut response) => {
-                if version < Version::HTTP_2 && self.state.closes_connections() {
-                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                }
-                if version == Version::HTTP_2 {
+                let status = response.status();
+                self.conclude_head(watch, &mut opened, status, response.headers_mut());
+                if opened.version == Version::HTTP_2 {
                     // It has no lines of headers.
                     let passed = response.body_mut().take_passed_fields();
                     passed.append_to(response.headers_mut());
                 }
-                record.set_status(response.status().as_u16());
-                if whole && version < Version::HTTP_2 && (last || has_connection_close(response.headers())) {
-                    watch.close_after_response();
-                }
-                Ok(response.map(|body| body.with_record(record)))
+                Ok(response.map(|body| body.with_record(opened.record)))
             }
             ServiceReply::Upgrade(response, tunnel) => {
-                record.set_status(response.status().as_u16());
+                opened.record.set_status(response.status().as_u16());
                 watch.set_tunnel(tunnel);
-                Ok(response.map(|body| body.with_record(record)))
+                Ok(response.map(|body| body.with_record(opened.record)))
             }
             ServiceReply::Reset => {
-                record.set_reset();
+                opened.record.set_reset();
                 // In HTTP/2 hyper resets the stream.
-                if version < Version::HTTP_2 {
+                if opened.version < Version::HTTP_2 {
                     watch.set_reset();
                 }
                 Err(NoResponse)
             }
+        }
+    }
+
+    /// Records the head of a response, and whether the connection ends with it.
+    pub(super) fn conclude_head(
+        &self,
+        watch: &ConnectionState,
+        opened: &mut OpenedRequest,
+        status: StatusCode,
+        headers: &mut HeaderMap,
+    ) {
+        let is_http1 = opened.version < Version::HTTP_2;
+        if is_http1 && self.state.closes_connections() {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        opened.record.set_status(status.as_u16());
+        if opened.whole && is_http1 && (opened.last || has_connection_close(headers)) {
+            watch.close_after_response();
         }
     }
 

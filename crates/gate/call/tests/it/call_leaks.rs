@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::calling::{calling, get, ms, upstream, waiting};
+use crate::calling::{calling, get, get_directly, ms, upstream, waiting};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -68,10 +68,12 @@ fn alive() -> usize {
 }
 
 /// A sequence of calls, some of which, and some of whose responses, are dropped half-way.
-async fn caller(engine: &CallEngine, plan: &CallPlan, left: &Cell<u64>) {
+async fn caller(engine: &CallEngine, plan: &Arc<CallPlan>, left: &Cell<u64>, is_direct: bool) {
     while left.get() > 0 {
         let number = left.replace(left.get() - 1);
-        let mut call = Box::pin(get(engine, plan));
+        let mut call = Box::pin(async {
+            if is_direct { get_directly(engine, plan).await } else { get(engine, plan).await.map(|answer| answer.body) }
+        });
         if number.is_multiple_of(11) {
             let mut patience = pin!(engine.timer().sleep(Nanos(number % 5 * 300_000)));
             poll_fn(|cx| {
@@ -81,16 +83,15 @@ async fn caller(engine: &CallEngine, plan: &CallPlan, left: &Cell<u64>) {
             .await;
             continue;
         }
-        if let Ok(answer) = call.await
-            && let CallBody::Streaming(_) = answer.body
+        if let Ok(body @ CallBody::Streaming(_)) = call.await
             && number.is_multiple_of(2)
         {
-            let _ = answer.body.collect().await;
+            let _ = body.collect().await;
         }
     }
 }
 
-fn leave_nothing(calls: u64) {
+fn leave_nothing(calls: u64, is_direct: bool) {
     calling(async |engine| {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -108,13 +109,13 @@ fn leave_nothing(calls: u64) {
             RetryPolicy { max_retries: 1, backoff: Backoff { min: ms(1), max: ms(1) }, ..RetryPolicy::default() };
         let policy = Policy { deadline: ms(20), stages, retry, budget: None, ..Policy::default() };
         let places = Arc::new(upstream(&[url.clone(), url]).with_fixed_limit(30, 10));
-        let plan = CallPlan::new(policy, Success::default(), places);
+        let plan = Arc::new(CallPlan::new(policy, Success::default(), places));
         // One call first, for one-time allocations.
         let _ = get(&engine, &plan).await;
         let (files, tasks) = (open_files(), alive());
         let begun = engine.timer().now();
         let left = Cell::new(calls);
-        let mut callers: Vec<_> = (0..16).map(|_| Box::pin(caller(&engine, &plan, &left))).collect();
+        let mut callers: Vec<_> = (0..16).map(|_| Box::pin(caller(&engine, &plan, &left, is_direct))).collect();
         poll_fn(|cx| {
             callers.retain_mut(|caller| caller.as_mut().poll(cx).is_pending());
             if callers.is_empty() { Poll::Ready(()) } else { Poll::Pending }
@@ -129,7 +130,9 @@ fn leave_nothing(calls: u64) {
         assert_eq!((sent, counts.in_flight(), waiting(&plan)), (ended, 0, 0));
         let calls_ended: u64 = plan.counts.outcomes().iter().map(|(_, count)| count).sum();
         assert_eq!(calls_ended, calls + 1);
-        assert!(plan.counts.outcomes()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
+        let outcomes = plan.counts.outcomes();
+        // On a busy machine none may fail before its deadline.
+        assert!([0, 2, 3].iter().all(|at| outcomes[*at].1 > 0) && sent > calls, "of all sorts: {outcomes:?}");
         let patience = || engine.timer().now() + Nanos::from_secs(10);
         // Draining of responses takes up to a second, on a machine with time.
         let until = patience();
@@ -153,11 +156,16 @@ fn leave_nothing(calls: u64) {
 
 #[test]
 fn fifty_thousand_calls_leak_nothing() {
-    leave_nothing(50_000);
+    leave_nothing(50_000, false);
+}
+
+#[test]
+fn fifty_thousand_calls_as_values_leak_nothing() {
+    leave_nothing(50_000, true);
 }
 
 #[test]
 #[ignore = "for an idle machine and a release build"]
 fn a_million_calls_leak_nothing() {
-    leave_nothing(1_000_000);
+    leave_nothing(1_000_000, false);
 }

@@ -1,6 +1,7 @@
 //! An event loop that makes calls.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -67,6 +68,20 @@ pub(crate) async fn call(
 ) -> Result<CallResponse, CallFailure> {
     let headers = HeaderMap::new();
     engine.call(&CallRequest::new(plan, method, "/", &headers), body).await
+}
+
+/// A GET of / as a value, as long as that does.
+pub(crate) async fn get_directly(engine: &CallEngine, plan: &Arc<CallPlan>) -> Result<CallBody, CallFailure> {
+    let headers = HeaderMap::new();
+    let request = CallRequest::new(plan, &Method::GET, "/", &headers);
+    let mut begun = engine.begin_direct(plan, &request, &OutgoingBody::Empty);
+    if let Some(call) = &mut begun
+        && let Some(whole) = poll_fn(|cx| call.poll(cx)).await
+    {
+        return Ok(CallBody::Buffered(whole.body));
+    }
+    let ended = engine.resume(begun.map(Box::new), &request, OutgoingBody::Empty, &|_| {}).await;
+    ended.map(|response| response.body)
 }
 
 /// The whole body.

@@ -2,6 +2,7 @@
 
 mod call_again;
 mod call_cancel;
+mod call_direct;
 mod call_examples;
 mod call_hosts;
 mod call_http2;

@@ -13,7 +13,8 @@ use super::body_drain::BodyDrain;
 use super::origin::Origin;
 use super::pool::{ConnectionPool, PooledConnection, SharedClientCounts};
 use super::read_pool::ReadPool;
-use super::request::RequestWriter;
+use super::request::{OutgoingRequest, RequestWriter};
+use super::response::HeadParser;
 use super::socket::ClientSocket;
 use crate::wire::PassedFields;
 use weir_base::Nanos;
@@ -100,6 +101,12 @@ impl ClientState {
         if kept.len() < MAX_KEPT && (1..=MAX_KEPT_BYTES).contains(&buffer.capacity()) {
             kept.push(buffer);
         }
+    }
+
+    /// Decoder of the head of a request's response.
+    pub(super) fn head_parser(&self, request: &OutgoingRequest<'_>) -> HeadParser {
+        let passes_all_but = request.wire.passes_all_but.map(|names| (Arc::clone(names), self.passed_fields()));
+        HeadParser::of(request.response_context(), request.protocol(), passes_all_but)
     }
 
     /// An empty map for the headers of a response.

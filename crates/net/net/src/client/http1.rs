@@ -25,16 +25,16 @@ use weir_base::failure::FailureKind;
 /// Failure of an exchange, and the request if it may be sent again.
 pub(super) struct ExchangeError {
     pub(super) error: SendError,
-    /// The request, if a new connection may take it in place of a reused one that had been closed: the other end took
-    /// no byte of it.
-    pub(super) resend: Option<RequestWriter>,
+    /// The request, and a decoder of its response, if a new connection may take it in place of a reused one that had been
+    /// closed: the other end took no byte of it.
+    pub(super) resend: Option<(RequestWriter, HeadParser)>,
 }
 
 /// Sends a request over a connection and awaits the response's head; calls `on_sent` when all of the request is written.
 ///
 /// Not an `async fn`, which would move all of these once more.
 pub(super) fn exchange<'a>(
-    client_state: &'a Rc<ClientState>,
+    client_state: &Rc<ClientState>,
     connection: PooledConnection,
     head_parser: HeadParser,
     upload: RequestWriter,
@@ -44,7 +44,7 @@ pub(super) fn exchange<'a>(
     let steps = StepTimer::new(&client_state.timer, upload.timeouts);
     let connection = Some(connection);
     Exchange {
-        client_state,
+        client_state: Rc::clone(client_state),
         connection,
         upload,
         head_parser,
@@ -67,7 +67,7 @@ fn awaited_step(upload: &RequestWriter) -> Option<ExchangeStep> {
 
 /// An exchange in progress.
 pub(super) struct Exchange<'a> {
-    client_state: &'a Rc<ClientState>,
+    client_state: Rc<ClientState>,
     connection: Option<PooledConnection>,
     upload: RequestWriter,
     head_parser: HeadParser,
@@ -93,6 +93,16 @@ impl Future for Exchange<'_> {
 
 impl Exchange<'_> {
     fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<IncomingBody>, SendError>> {
+        self.poll_head(cx, Self::response)
+    }
+
+    /// Sends the request, and reads until the head of its response is there. Hands on the head, the bytes behind it, and
+    /// whether the read may have left some.
+    pub(super) fn poll_head<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        hand_on: impl FnOnce(&mut Self, ResponseHead, &[u8], bool) -> Result<T, SendError>,
+    ) -> Poll<Result<T, SendError>> {
         let Some(socket) = self.connection.as_mut().and_then(|connection| connection.socket.as_mut()) else {
             return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no connection")));
         };
@@ -112,7 +122,8 @@ impl Exchange<'_> {
                 Poll::Pending => {}
             }
         }
-        let mut scratch = self.client_state.read_buffer();
+        let client_state = Rc::clone(&self.client_state);
+        let mut scratch = client_state.read_buffer();
         loop {
             let read = match socket.poll_read_into(cx, &mut scratch) {
                 Poll::Ready(read) => read,
@@ -137,15 +148,20 @@ impl Exchange<'_> {
             self.progress.iter().for_each(ProgressTimeout::on_received);
             self.steps.iter_mut().for_each(|steps| steps.on_progress());
             let bytes = &scratch[..n];
-            if let Some((head, used)) = self.head_parser.push_with(bytes, &mut || self.client_state.header_map())? {
+            if let Some((head, used)) = self.head_parser.push_with(bytes, &mut || client_state.header_map())? {
                 let filled = n == scratch.len();
-                return Poll::Ready(self.response(head, &bytes[used..], filled));
+                return Poll::Ready(hand_on(self, head, &bytes[used..], filled));
             }
         }
     }
 
     /// The response of a head and the bytes behind it.
-    fn response(&mut self, head: ResponseHead, rest: &[u8], filled: bool) -> Result<Response<IncomingBody>, SendError> {
+    pub(super) fn response(
+        &mut self,
+        head: ResponseHead,
+        rest: &[u8],
+        filled: bool,
+    ) -> Result<Response<IncomingBody>, SendError> {
         let Some(connection) = self.connection.take() else {
             return Err(SendError::new(FailureKind::Connect, "no connection"));
         };
@@ -160,13 +176,10 @@ impl Exchange<'_> {
             let is_reusable = keep_alive && decoded.used == rest.len();
             if body.is_ended() && upload.is_done() {
                 // Most exchanges end here, and need no reader of the rest.
-                self.client_state.recycle(upload);
-                if is_reusable {
-                    self.client_state.return_connection(connection, filled);
-                }
+                self.release(connection, upload, is_reusable.then_some(filled));
                 IncomingBody::complete(decoded.data, decoded.trailers)
             } else {
-                let client_state = Rc::clone(self.client_state);
+                let client_state = Rc::clone(&self.client_state);
                 let connection = Some(connection);
                 let mut receiving = BodyReader { client_state, connection, upload, body, is_reusable, progress };
                 if receiving.upload.is_done() {
@@ -195,9 +208,37 @@ impl Exchange<'_> {
         Ok(response)
     }
 
+    /// The body of a response that has come whole, which ends the exchange.
+    pub(super) fn end(&mut self, head: &mut ResponseHead, rest: &[u8], filled: bool) -> Result<Bytes, SendError> {
+        let decoded = head.body.push(rest)?;
+        let upload = std::mem::take(&mut self.upload);
+        self.progress = None;
+        if let Some(connection) = self.connection.take() {
+            let is_reusable = head.keep_alive && !upload.closes;
+            self.release(connection, upload, is_reusable.then_some(filled));
+        }
+        Ok(decoded.data)
+    }
+
+    /// Whether a response that begins with this head ends with these bytes, and the request has ended, too.
+    pub(super) fn is_whole(&self, head: &ResponseHead, rest: &[u8]) -> bool {
+        head.body.remaining() == Some(rest.len() as u64)
+            && head.status != StatusCode::SWITCHING_PROTOCOLS
+            && self.upload.is_done()
+    }
+
+    /// Releases what an exchange has that has ended; `filled`: its connection may be used again, and the last read may
+    /// have left bytes.
+    fn release(&self, connection: PooledConnection, upload: RequestWriter, filled: Option<bool>) {
+        self.client_state.recycle(upload);
+        if let Some(filled) = filled {
+            self.client_state.return_connection(connection, filled);
+        }
+    }
+
     /// A reused connection may have been closed before the request reached the other end. It is replaced only if that
     /// is certain: otherwise one request could become two, unknown to budgets and counts.
-    fn take_error(&mut self, error: SendError) -> ExchangeError {
+    pub(super) fn take_error(&mut self, error: SendError) -> ExchangeError {
         let reused = self.connection.as_ref().is_some_and(|connection| connection.reused);
         let died = matches!(error.kind, FailureKind::Closed | FailureKind::Reset) && self.head_parser.is_empty();
         let upload = std::mem::take(&mut self.upload);
@@ -208,6 +249,7 @@ impl Exchange<'_> {
             sent => self.closed && socket.is_some_and(|socket| socket.is_unacknowledged(sent)),
         };
         let again = reused && died && upload.is_resendable() && untaken;
-        ExchangeError { error: self.write_error.take().unwrap_or(error), resend: again.then_some(upload) }
+        let resend = again.then(|| (upload, self.head_parser.renewed(self.client_state.passed_fields())));
+        ExchangeError { error: self.write_error.take().unwrap_or(error), resend }
     }
 }

@@ -8,7 +8,8 @@
 //! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
 //!   bytes; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
-//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `framing_headers`, `passed_response` for fields that nothing reads, `body_reader` for its body, and `body_drain` for
+//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `begun_exchange` for one that is
+//!   polled without a future, with `framing_headers`, `passed_response` for fields that nothing reads, `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - [`buffered_body`]: bodies that are read whole
@@ -16,6 +17,7 @@
 //!   transports of libraries
 //! - `client_state`: what all requests of a client share
 
+mod begun_exchange;
 mod body;
 mod body_drain;
 mod body_reader;
@@ -49,9 +51,11 @@ use std::sync::Arc;
 use http::{HeaderMap, Response};
 use tokio::net::TcpStream;
 
+pub use self::begun_exchange::{BegunExchange, CompleteResponse};
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
 pub use self::error::{FailurePoint, SendError};
+use self::http1::ExchangeError;
 pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
 pub use self::pending::PendingAddresses;
 pub use self::pool::ClientCounts;
@@ -136,27 +140,63 @@ impl Client {
             let response = http2::send(shared, &pool, request).await?;
             return response.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
-        let (response_context, protocol) = (request.response_context(), request.protocol());
-        let kept_names = request.wire.passes_all_but;
-        let head_parser = || {
-            let passes_all_but = kept_names.map(|names| (Arc::clone(names), shared.passed_fields()));
-            HeadParser::of(response_context, protocol.clone(), passes_all_but)
-        };
+        let head_parser = shared.head_parser(&request);
         let upload = RequestWriter::new(to, request, shared.buffer())?;
-        let failed = match http1::exchange(shared, connection, head_parser(), upload, None).await {
+        let failed = match http1::exchange(shared, connection, head_parser, upload, None).await {
             Ok(response) => return Ok(response),
             Err(failed) => failed,
         };
-        let Some(mut upload) = failed.resend else { return Err(failed.error) };
-        update_counts(&shared.counts, |counts| counts.resent += 1);
+        // Boxed, since this is rare.
+        Box::pin(self.send_again(to, failed, connect_timeout)).await
+    }
+
+    /// Begins a request over an idle connection of HTTP/1.1; None if there is no such connection, or a request that
+    /// needs more. Nothing is sent before the first poll.
+    ///
+    /// # Panics
+    /// If called outside of a `LocalSet`.
+    pub fn begin(&self, to: &Arc<Origin>, request: OutgoingRequest<'_>) -> Option<BegunExchange> {
+        let shared = &self.state;
+        shared.start_drains();
+        request.check_target().ok()?;
+        let pool = shared.pool(to);
+        if pool.may_speak_http2() || request.upgrade {
+            return None;
+        }
+        let connection = pool.check_out_idle()?;
+        let (connect_timeout, head_parser) = (request.wire.timeouts.connect, shared.head_parser(&request));
+        let upload = RequestWriter::new(to, request, shared.buffer()).ok()?;
+        Some(BegunExchange::new(http1::exchange(shared, connection, head_parser, upload, None), connect_timeout))
+    }
+
+    /// Goes on with a request that was begun, as [`Self::send`] does.
+    ///
+    /// # Errors
+    /// The failure, if there is no response.
+    pub async fn complete(&self, to: &Arc<Origin>, begun: BegunExchange) -> Result<Response<IncomingBody>, SendError> {
+        let connect_timeout = begun.connect_timeout;
+        match begun.response().await {
+            Ok(response) => Ok(response),
+            Err(failed) => self.send_again(to, failed, connect_timeout).await,
+        }
+    }
+
+    /// Sends a request whose reused connection had been closed over a new one, if nothing was taken of it.
+    async fn send_again(
+        &self,
+        to: &Arc<Origin>,
+        failed: ExchangeError,
+        connect_timeout: Nanos,
+    ) -> Result<Response<IncomingBody>, SendError> {
+        let Some((mut upload, head_parser)) = failed.resend else { return Err(failed.error) };
+        update_counts(&self.state.counts, |counts| counts.resent += 1);
         upload.rewind();
-        let connection = match pool.check_out_new() {
+        let connection = match self.state.pool(to).check_out_new() {
             Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await.without_socket(),
         };
         let connection = self.ensure_connected(connection, connect_timeout).await?;
-        // Boxed, since this is rare.
-        let again = Box::pin(http1::exchange(shared, connection, head_parser(), upload, None)).await;
+        let again = http1::exchange(&self.state, connection, head_parser, upload, None).await;
         again.map_err(|failed| failed.error)
     }
 

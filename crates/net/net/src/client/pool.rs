@@ -100,8 +100,13 @@ impl ConnectionPool {
 
     /// A healthy idle connection, a slot for a new one, or a place in the queue.
     pub(super) fn check_out(self: &Rc<Self>) -> Checkout {
+        self.check_out_idle().map_or_else(|| self.check_out_new(), Checkout::Connection)
+    }
+
+    /// A healthy idle connection.
+    pub(super) fn check_out_idle(self: &Rc<Self>) -> Option<PooledConnection> {
         loop {
-            let Some(mut idle) = self.idle.borrow_mut().pop() else { break };
+            let mut idle = self.idle.borrow_mut().pop()?;
             update_counts(&self.counts, |counts| counts.idle -= 1);
             let mut connection = self.reserved();
             if idle.socket.is_quiet() {
@@ -109,10 +114,9 @@ impl ConnectionPool {
                 connection.reused = idle.requests > 0;
                 self.count_reused(&connection);
                 connection.socket = Some(idle.socket);
-                return Checkout::Connection(connection);
+                return Some(connection);
             }
         }
-        self.check_out_new()
     }
 
     /// A slot for a new connection, or a place in the queue.

@@ -91,6 +91,12 @@ impl HeadParser {
         Self { passes_all_but: Some((names, memory)), ..self }
     }
 
+    /// A decoder for another response to the same request, with this memory.
+    pub(super) fn renewed(&self, memory: PassedFields) -> Self {
+        let passes_all_but = self.passes_all_but.as_ref().map(|(names, _)| (Arc::clone(names), memory));
+        Self::of(self.context, self.protocol.clone(), passes_all_but)
+    }
+
     /// Whether no byte has come yet.
     pub fn is_empty(&self) -> bool {
         self.partial.is_empty() && self.interim == 0

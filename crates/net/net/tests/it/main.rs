@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the client's")]
 
 mod answers;
+mod begun;
 mod cancelled;
 mod connections;
 mod http2;

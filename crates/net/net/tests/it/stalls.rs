@@ -104,7 +104,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
         let headers = http::HeaderMap::new();
         let request = weir_net::client::OutgoingRequest {
             method: &Method::GET,
-            target: "/drip?duration=600&numbytes=3",
+            target: "/drip?duration_ms=600000&bytes=3",
             headers: &headers,
             extra_headers: &[],
             body: OutgoingBody::Empty,

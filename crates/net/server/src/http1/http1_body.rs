@@ -9,7 +9,8 @@ use http::HeaderMap;
 use http_body::Frame;
 use weir_net::wire::DecodedBody;
 
-use super::request_stream::{Http1BodyError, RequestStream};
+use super::body_error::Http1BodyError;
+use super::request_stream::RequestStream;
 
 /// The body of the current request.
 #[derive(Debug)]

@@ -2,14 +2,17 @@
 //!
 //! - `request_head`: what a request is, and where it ends; `escaped_target`: targets that URLs do not have;
 //!   `response_head`: the same of a response
-//! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request
+//! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request, `body_error`: why it breaks off
 //! - `response_writer`: a response on its way into `write_queue`, and out of it
+//! - `direct`: requests that their service handles without a future
 //! - `buffers`: memory that the connections of an event loop share
 //!
 //! A connection polls its service, its socket and its response by itself, without a task for either. Between two
 //! requests it has no memory but that of its socket.
 
+mod body_error;
 pub(super) mod buffers;
+mod direct;
 mod escaped_target;
 pub(super) mod http1_body;
 pub(super) mod request_head;
@@ -22,7 +25,7 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use http::Response;
@@ -34,7 +37,9 @@ use self::request_stream::{NoHead, RequestStream};
 use self::response_head::FramingRules;
 use super::body::ResponseBody;
 use super::connection_state::{CloseMode, ConnectionState};
+use super::direct::WholeResponse;
 use super::request_body::RequestBody;
+use super::request_log::RequestRecord;
 use super::served_stream::ServedStream;
 use super::thread_context::ThreadContext;
 use super::{Service, Tunnel};
@@ -134,22 +139,34 @@ async fn handle_requests<S: Service>(
         let mut rules = FramingRules::of(request.method(), request.version());
         rules.takes_trailers = takes_trailers;
         let has_body = stream.borrow().has_body();
-        let body = has_body.then(|| Http1Body::new(Rc::clone(stream)));
-        let body = RequestBody::http1(body, passed);
-        let reply = {
-            let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), None, request.map(|()| body)));
-            poll_fn(|cx| match handling.as_mut().poll(cx) {
-                Poll::Ready(reply) => Poll::Ready(reply.ok()),
-                Poll::Pending if stream.borrow_mut().is_client_gone(cx) => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            })
-            .await
+        let takes_whole = has_body && home.service.has_direct();
+        let whole = if takes_whole { stream.borrow_mut().take_whole_body() } else { None };
+        let mut request = request.map(|()| match whole {
+            Some(body) => RequestBody::whole(body, passed),
+            None => RequestBody::http1(has_body.then(|| Http1Body::new(Rc::clone(stream))), passed),
+        });
+        let opened = home.open(watch, None, &request);
+        let reply = match home.offer(watch, &opened, &mut request) {
+            Some(direct) => direct::respond(home, watch, stream, opened, direct).await,
+            None => {
+                let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), opened, request));
+                until_client_leaves(stream, |cx| handling.as_mut().poll(cx))
+                    .await
+                    .and_then(Result::ok)
+                    .map(ConcludedReply::Any)
+            }
         };
-        let Some(response) = reply else { return Left::Closed };
+        let Some(reply) = reply else { return Left::Closed };
         rules.keep_alive = keep_alive && watch.close_mode() == CloseMode::Open && stream.borrow().can_continue();
-        let Ok(is_last) = response_writer::write(stream, &home.http1_buffers, &rules, response).await else {
-            return Left::Closed;
+        let written = match reply {
+            ConcludedReply::Any(response) => {
+                response_writer::write(stream, &home.http1_buffers, &rules, response).await
+            }
+            ConcludedReply::Whole(response, record) => {
+                response_writer::write_whole(stream, &home.http1_buffers, &rules, response, record).await
+            }
         };
+        let Ok(is_last) = written else { return Left::Closed };
         let has_rest = stream.borrow().has_body();
         if watch.has_tunnel() {
             // The rest of a body is not of the other protocol.
@@ -163,6 +180,26 @@ async fn handle_requests<S: Service>(
             watch.update_timeouts(|timeouts| timeouts.begin_idle(home.accounting.coarse_clock.now()));
         }
     }
+}
+
+/// The response to a request.
+enum ConcludedReply {
+    Any(Response<ResponseBody>),
+    /// A response whose body is there, and the record of its request.
+    Whole(WholeResponse, RequestRecord),
+}
+
+/// What `poll` has; None if the client leaves before.
+async fn until_client_leaves<T>(
+    stream: &Rc<RefCell<RequestStream>>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Option<T> {
+    poll_fn(|cx| match poll(cx) {
+        Poll::Ready(found) => Poll::Ready(Some(found)),
+        Poll::Pending if stream.borrow_mut().is_client_gone(cx) => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
 }
 
 /// Responds to an invalid request.

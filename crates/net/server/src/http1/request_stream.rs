@@ -1,15 +1,15 @@
 //! The bytes of one connection: requests and their bodies are read from it, responses are written to it.
 
-use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use weir_net::wire::{BodyDecoder, DecodedBody, PassedFields, PassedNames};
 
+use super::body_error::Http1BodyError;
 use super::buffers::Http1Buffers;
 use super::request_head::{HeadError, HeadLimits, ParsedHead, has_empty_line};
 use super::write_queue::WriteQueue;
@@ -45,26 +45,6 @@ pub(super) struct RequestStream {
     is_read_closed: bool,
     /// Whether a body was malformed: where the next request begins is not known.
     is_broken: bool,
-}
-
-/// Reason why a request's body ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Http1BodyError {
-    /// The client closed the connection.
-    Closed,
-    /// The chunks or trailers are malformed.
-    Malformed,
-}
-
-impl std::error::Error for Http1BodyError {}
-
-impl fmt::Display for Http1BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "the connection was closed before the end of the body",
-            Self::Malformed => "the body's chunks are malformed",
-        })
-    }
 }
 
 /// Why there is no further request.
@@ -218,6 +198,16 @@ impl RequestStream {
     /// Remaining bytes of the body, if known.
     pub(super) fn remaining_body(&self) -> Option<u64> {
         self.body.remaining()
+    }
+
+    /// The request's body, if all of it was read with the head, and the client does not wait for a 100.
+    pub(super) fn take_whole_body(&mut self) -> Option<Bytes> {
+        let length = usize::try_from(self.body.remaining()?).ok()?;
+        if self.owes_continue || !(1..=self.unread.len()).contains(&length) {
+            return None;
+        }
+        self.has_reader = false;
+        Some(self.decode_unread().ok()?.data)
     }
 
     /// Records that the service has no use for the body any more.

@@ -15,6 +15,9 @@ use super::request_stream::RequestStream;
 use super::response_head::{BodyLength, FramingRules, SentFraming, write_field};
 use super::write_queue::WriteQueue;
 use crate::body::{BodyError, ResponseBody};
+use crate::direct::WholeResponse;
+use crate::request_log::RequestRecord;
+use weir_net::wire::PassedFields;
 
 /// The response was not written to its end: its connection is not to be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +50,59 @@ pub(super) async fn write(
         Some(bytes) => BodyLength::Known(bytes),
         None => BodyLength::Unknown,
     };
-    let passed = body.take_passed_fields();
-    let mut queue = WriteQueue::with_buffer(buffers.buffer());
-    stream.borrow_mut().begin_response(&mut queue);
-    let (coding, is_last) =
-        buffers.with_date(|date| rules.write_head(queue.flat(), parts.status, (&parts.headers, &passed), length, date));
-    buffers.recycle(parts.headers);
-    buffers.recycle_passed(passed);
+    let fields = (parts.headers, body.take_passed_fields());
+    let (mut queue, coding, is_last) = begin(stream, buffers, &rules, parts.status, fields, length);
     let body = (coding != SentFraming::None).then_some(body);
     let mut writer = ResponseWriter { coding, body, is_broken: false };
     let written = poll_fn(|cx| writer.poll(cx, stream, &mut queue)).await;
     buffers.recycle_buffer(queue.into_buffer());
     written.map(|()| is_last)
+}
+
+/// Writes a response whose body is there; returns whether it is the last one of the connection.
+///
+/// # Errors
+/// [`Incomplete`] if the client closes the connection.
+pub(super) async fn write_whole(
+    stream: &Rc<RefCell<RequestStream>>,
+    buffers: &Http1Buffers,
+    rules: &FramingRules,
+    response: WholeResponse,
+    mut record: RequestRecord,
+) -> Result<bool, Incomplete> {
+    let WholeResponse { status, headers, passed, body } = response;
+    let length = if body.is_empty() { BodyLength::Empty } else { BodyLength::Known(body.len() as u64) };
+    let (mut queue, coding, is_last) = begin(stream, buffers, rules, status, (headers, passed), length);
+    let mut writer = ResponseWriter { coding, body: None, is_broken: false };
+    if writer.coding != SentFraming::None {
+        record.add_sent(body.len());
+        writer.push_data(body, &mut queue);
+        writer.end(None, &mut queue);
+    }
+    // As that of a body in parts, which ends before its last part is written.
+    drop(record);
+    let written = poll_fn(|cx| writer.poll(cx, stream, &mut queue)).await;
+    buffers.recycle_buffer(queue.into_buffer());
+    written.map(|()| is_last)
+}
+
+/// Writes the head of a response to a queue; returns that, the coding of the body, and whether the response is the
+/// connection's last one.
+fn begin(
+    stream: &Rc<RefCell<RequestStream>>,
+    buffers: &Http1Buffers,
+    rules: &FramingRules,
+    status: StatusCode,
+    (headers, passed): (HeaderMap, PassedFields),
+    length: BodyLength,
+) -> (WriteQueue, SentFraming, bool) {
+    let mut queue = WriteQueue::with_buffer(buffers.buffer());
+    stream.borrow_mut().begin_response(&mut queue);
+    let (coding, is_last) =
+        buffers.with_date(|date| rules.write_head(queue.flat(), status, (&headers, &passed), length, date));
+    buffers.recycle(headers);
+    buffers.recycle_passed(passed);
+    (queue, coding, is_last)
 }
 
 /// Writer of a response's remaining body.
