@@ -188,6 +188,14 @@ def test_the_last_line_names_what_a_file_lacks_and_what_to_do(tmp_path: Path, te
     assert f"weir{os.sep}_locust" not in err
 
 
+def test_the_page_that_an_error_names_is_there(tmp_path: Path) -> None:
+    _, _, err = _load(tmp_path, "from locust import NoSuchUser")
+    page = err.rpartition("locust.NoSuchUser is not there in weir; ")[2].partition(" lists what is")[0]
+    assert page.endswith("scripts/python.md")
+    # A package has its pages at an absolute path.
+    assert (Path(__file__).parents[2] / page).is_file()
+
+
 def test_a_module_of_the_files_own_project_is_found(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").write_text("")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["import_failure"]
+__all__ = ["import_failure", "page"]
 
 _PACKAGES = {
     "Crypto": "pycryptodome",
@@ -58,11 +59,17 @@ def import_failure(path: str, error: BaseException, is_shown: bool) -> SystemExi
     return SystemExit(f"{path} cannot be imported: line {line} needs the module {name}, {remedy}; nothing was sent")
 
 
+def page(name: str) -> str:
+    """Return where a page of the documentation is: installed with the package, else in a checkout."""
+    installed = Path(sysconfig.get_path("data"), "share", "doc", "weir", name)
+    return str(installed) if installed.is_file() else f"docs/{name}"
+
+
 def _remedy(name: str, path: str) -> str:
     """Return what to do about a module that is not there."""
     top = name.partition(".")[0]
     if top in _STAND_INS and name != top:
-        return "which is not there in weir; docs/scripts/python.md lists what is"
+        return f"which is not there in weir; {page('scripts/python.md')} lists what is"
     folder = _folder_of(top, Path(path).resolve().parent)
     if folder is not None:
         return f"which is in {folder}; start weir there, or write PYTHONPATH={folder} before the command"

@@ -3,6 +3,7 @@
 
 mod from;
 mod headings;
+mod short_help;
 mod topics;
 mod usual_flags;
 
@@ -57,7 +58,7 @@ const PAGES: [(&str, &str); 36] = [
 pub(super) fn command() -> Command {
     let command = with_reference(Cli::command(), "", "", &pages::base());
     headings::with_headings(command.mut_subcommands(without_help_command))
-        .mut_subcommands(|inner| usual_flags::with_usual_flags(with_log_beside_its_format(inner)))
+        .mut_subcommands(|inner| short_help::with_exit_codes(with_log_beside_its_format(inner)))
 }
 
 /// Gateway whose access log is beside the format of the log; the flag itself is one of all servers.
@@ -72,6 +73,11 @@ fn with_log_beside_its_format(command: Command) -> Command {
 fn without_help_command(command: Command) -> Command {
     let runs_alone = command.is_args_conflicts_with_subcommands_set();
     command.disable_help_subcommand(runs_alone)
+}
+
+/// Short help, if that is what these arguments ask for, of a command with many flags.
+pub(super) fn short_help(args: &[OsString]) -> Option<String> {
+    short_help::short_help(command(), args)
 }
 
 /// Text that is asked for by `weir help from` or `weir load --help TOPIC`, or why there is none.

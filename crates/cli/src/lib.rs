@@ -201,6 +201,11 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Prints help and version on stdout, and an error as one line on stderr.
 fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
+    if error.kind() == ErrorKind::DisplayHelp
+        && let Some(text) = help::short_help(args)
+    {
+        return print(&text, false).map_or_else(|reason| messages.usage_error(&reason), |()| exit::OK);
+    }
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return exit::OK;

@@ -49,7 +49,7 @@ use weir_session::{LoadSession, SessionLoad, SessionOptions, not_begun};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
-    weir load http://localhost:8080/ --rate 200 -d 1m --slo \"p99<200ms\" --out run.json";
+    weir load http://localhost:8080/ --rate 200 -d 1m --slo \"p99<200ms\"";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

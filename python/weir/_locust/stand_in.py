@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from weir._errors import UsageError
+from weir._import_failure import page
 from weir._locust import (
     arguments,
     client,
@@ -141,7 +142,7 @@ def _missing(name: str) -> Any:
                 f"{name}.{attribute} is of Locust before 1.0, whose files neither weir nor Locust since then plays; "
                 f"write {remedy}"
             )
-        raise ImportError(f"{name}.{attribute} is not there in weir; docs/scripts/python.md lists what is")
+        raise ImportError(f"{name}.{attribute} is not there in weir; {page('scripts/python.md')} lists what is")
 
     return missing
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use super::usual_flags::exit_codes;
+use super::short_help::exit_codes;
 use crate::usage_error::target_command;
 
 /// Words of headings that say nothing.

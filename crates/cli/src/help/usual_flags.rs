@@ -1,78 +1,213 @@
-//! Flags of most runs: `-h` of a command with many flags has these alone, `--help` has all.
+//! Flags of most runs with a short text each, for `-h` of commands that have many.
 
-use clap::{Arg, Command};
-use weir_command::exit;
+/// What `-h` of a command shows.
+pub(super) struct ShortHelp {
+    pub(super) command: &'static str,
+    /// Usage after the command's name.
+    pub(super) usage: &'static str,
+    /// Name of the argument and what it is.
+    pub(super) argument: (&'static str, &'static str),
+    pub(super) groups: [FlagGroup; 4],
+    /// Topic of `--help` that the last lines name.
+    pub(super) topic: &'static str,
+}
 
-/// Flags in `-h` of each command that hides others there, separated by spaces.
-const USUAL_FLAGS: [(&str, &str); 4] = [
-    (
-        "load",
-        "connections requests duration users ramp-up rate stages scenario data think check method header \
-         body auth timeout insecure web tui warmup slo format out html junit",
-    ),
-    (
-        "llm",
-        "model api api-key-env header timeout dataset input-tokens output-tokens trace concurrency rate \
-         stages sweep capacity num-prompts duration warmup goodput slo tokenizer web tui format out html",
-    ),
-    (
-        "replay",
-        "log-pattern from to filter unsafe recorded-headers dry-run target header timeout speed requests \
-         duration warmup insecure slo format out html web tui",
-    ),
-    (
-        "capacity",
-        "slo closed from to precision step-time max-time warmup pid scenario data think check method \
-         header body auth timeout insecure format out html",
-    ),
+/// Heading, and flags below it: name and text.
+pub(super) type FlagGroup = (&'static str, &'static [(&'static str, &'static str)]);
+
+const URL: (&str, &str) = ("[URL]", "http://localhost:8080/path or grpc://localhost:50051/pkg.Service/Method");
+
+const SCENARIO: FlagGroup = (
+    "Scenario",
+    &[
+        ("scenario", "play a file: hurl, k6, Locust, wrk, HAR, Postman, JMX"),
+        ("data", "give each iteration a row of this CSV, JSON or JSONL"),
+        ("think", "wait between steps: 1s, 1s..3s, exponential 2s"),
+    ],
+);
+
+const REQUEST: FlagGroup = (
+    "Request",
+    &[
+        ("method", "use this method [default: GET; POST with a body]"),
+        ("header", "add a request header; repeatable"),
+        ("body", "send this body, @FILE, or @- for stdin"),
+        ("auth", "send basic authentication"),
+        ("timeout", "time out a request after TIME [default: 30s]"),
+        ("check", "check each response with a hurl assert"),
+        ("insecure", "skip certificate verification"),
+    ],
+);
+
+/// What `-h` of each command with many flags shows.
+pub(super) const SHORT_HELPS: [ShortHelp; 4] = [
+    ShortHelp {
+        command: "load",
+        usage: "[OPTIONS] [URL]",
+        argument: URL,
+        groups: [
+            (
+                "Load",
+                &[
+                    ("connections", "open N connections (closed loop) [default: 50]"),
+                    ("duration", "run for TIME: 30s, 5m, 2h [default: 10s]"),
+                    ("requests", "stop after N requests, or iterations of a scenario"),
+                    ("rate", "send requests at a fixed rate (open loop): 500, 10k"),
+                    ("stages", "change the rate over time: 0-200/30s,200/1m"),
+                    ("users", "run N users, each with its own connection"),
+                    ("ramp-up", "start users evenly over TIME [default: 0s]"),
+                ],
+            ),
+            SCENARIO,
+            REQUEST,
+            (
+                "Result",
+                &[
+                    ("slo", "set an objective: \"p99<200ms\"; exit with 1 if missed"),
+                    ("warmup", "exclude the first TIME from the result [default: 0s]"),
+                    ("format", "print as ab, wrk, jmeter, k6 or json [default: text]"),
+                    ("out", "write the run to FILE as JSON; - is stdout"),
+                    ("html", "write the HTML report to FILE"),
+                    ("junit", "write the objectives to FILE as JUnit XML"),
+                    ("web", "serve a page to watch and change the load"),
+                    ("tui", "show a full-screen view in the terminal"),
+                ],
+            ),
+        ],
+        topic: "grpc",
+    },
+    ShortHelp {
+        command: "llm",
+        usage: "[OPTIONS] <URL>",
+        argument: ("<URL>", "the server's, e.g. http://localhost:8000; the API's path is added"),
+        groups: [
+            (
+                "Endpoint",
+                &[
+                    ("model", "request this model; most APIs need it"),
+                    ("api", "use this API: chat, messages, ollama, tgi, ..."),
+                    ("api-key-env", "read the API key from this environment variable"),
+                    ("header", "add a request header; repeatable"),
+                    ("timeout", "time out a request after TIME [default: 10m]"),
+                ],
+            ),
+            (
+                "Prompts",
+                &[
+                    ("dataset", "send prompts from FILE [default: random]"),
+                    ("input-tokens", "make prompts this long [default: 550+-150]"),
+                    ("output-tokens", "limit responses to 150, 150+-10 or 100..200"),
+                    ("trace", "replay the requests of FILE at their times"),
+                ],
+            ),
+            (
+                "Load",
+                &[
+                    ("concurrency", "hold N conversations at once [default: 8]"),
+                    ("rate", "start conversations at a fixed rate: 4, 0.5, 30/m"),
+                    ("stages", "change the rate over time: 0-8/1m,8/5m"),
+                    ("sweep", "run once per value, e.g. concurrency=1,4,16"),
+                    ("capacity", "find the highest value that meets the objectives"),
+                    ("num-prompts", "stop after N conversations"),
+                    ("duration", "run for TIME: 30s, 5m, 2h [default: 30s]"),
+                    ("warmup", "exclude the first TIME [default: 0s]"),
+                ],
+            ),
+            (
+                "Result",
+                &[
+                    ("goodput", "count good requests: \"ttft:500ms tpot:50ms\""),
+                    ("slo", "set an objective: \"ttft.p99<500ms\""),
+                    ("tokenizer", "count tokens with this tokenizer.json"),
+                    ("format", "print as json or vllm [default: text]"),
+                    ("out", "write the run to FILE as JSON; - is stdout"),
+                    ("html", "write the HTML report to FILE"),
+                    ("web", "serve a page to watch and change the load"),
+                    ("tui", "show a full-screen view in the terminal"),
+                ],
+            ),
+        ],
+        topic: "connection",
+    },
+    ShortHelp {
+        command: "replay",
+        usage: "[OPTIONS] <LOG>...",
+        argument: ("<LOG>...", "access logs in chronological order, also .gz; - is stdin"),
+        groups: [
+            (
+                "Log",
+                &[
+                    ("log-pattern", "read lines in this format, or nginx pattern"),
+                    ("from", "start at a time, or 10m after the first request"),
+                    ("to", "stop before this time"),
+                    ("filter", "send only what matches: 'status<500'; repeatable"),
+                    ("unsafe", "send POST, PUT, PATCH and DELETE, too"),
+                    ("recorded-headers", "send Host, User-Agent and Referer as recorded"),
+                    ("dry-run", "print counts of the log without sending anything"),
+                ],
+            ),
+            (
+                "Request",
+                &[
+                    ("target", "send requests to this URL"),
+                    ("header", "add a request header; repeatable"),
+                    ("timeout", "time out a request after TIME [default: 30s]"),
+                    ("insecure", "skip certificate verification"),
+                ],
+            ),
+            (
+                "Load",
+                &[
+                    ("speed", "replay faster or slower, e.g. 2x, 0.5 [default: 1]"),
+                    ("requests", "stop after N requests [default: all of the log]"),
+                    ("duration", "run for TIME [default: as long as the log]"),
+                    ("warmup", "exclude the first TIME from the result [default: 0s]"),
+                ],
+            ),
+            (
+                "Result",
+                &[
+                    ("slo", "set an objective: \"p99<200ms\"; exit with 1 if missed"),
+                    ("format", "print as ab, wrk, jmeter, k6 or json [default: text]"),
+                    ("out", "write the run to FILE as JSON; - is stdout"),
+                    ("html", "write the HTML report to FILE"),
+                    ("web", "serve a page to watch and change the load"),
+                    ("tui", "show a full-screen view in the terminal"),
+                ],
+            ),
+        ],
+        topic: "connection",
+    },
+    ShortHelp {
+        command: "capacity",
+        usage: "[OPTIONS] [URL]",
+        argument: URL,
+        groups: [
+            (
+                "Search",
+                &[
+                    ("slo", "set an objective to meet, e.g. \"p99<200ms\""),
+                    ("closed", "search over users, not over requests per second"),
+                    ("from", "start at this load [default: 100/s, or 1 user]"),
+                    ("to", "search up to this load"),
+                    ("precision", "stop when the bounds are this close [default: 3%]"),
+                    ("step-time", "spend at most TIME per load level [default: 30s]"),
+                    ("max-time", "end the search after TIME"),
+                    ("warmup", "exclude the start of each load level [default: 1s]"),
+                    ("pid", "report the CPU use of the service with this ID"),
+                ],
+            ),
+            SCENARIO,
+            REQUEST,
+            (
+                "Result",
+                &[
+                    ("format", "print as json [default: text]"),
+                    ("out", "write the result to FILE as JSON"),
+                    ("html", "write the HTML report to FILE"),
+                ],
+            ),
+        ],
+        topic: "recovery",
+    },
 ];
-
-/// Exit codes in `-h` of runs.
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 an objective is missed, 2 bad usage, 3 no success; --strict: 3 if not trusted\n";
-
-/// Each exit code with its meaning, as lines of help.
-pub(super) fn exit_codes() -> String {
-    let lines = exit::MEANINGS.iter().map(|(code, meaning)| format!("  {code:<4} {meaning}\n"));
-    lines.fold("Exit codes:\n".to_owned(), |all, line| all + &line)
-}
-
-/// Command whose `-h` has the flags of most runs alone, if it has many.
-pub(super) fn with_usual_flags(command: Command) -> Command {
-    let Some((name, usual)) = USUAL_FLAGS.iter().find(|(name, _)| *name == command.get_name()) else { return command };
-    let is_named = |long: &str| usual.split(' ').any(|flag| flag == long);
-    let is_usual = |arg: &Arg| arg.is_positional() || arg.get_long().is_some_and(is_named);
-    let all = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()).count();
-    let more =
-        format!("All {all} options: weir {name} --help; one group: weir {name} --help TOPIC, e.g. connection, outputs");
-    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let (examples, reference) = examples.split_once("\n\n").unwrap_or((&examples, ""));
-    // A search has a meaning of its own for --strict.
-    let is_run = *name != "capacity";
-    let (codes, all_codes) = if is_run { (EXIT_CODES, exit_codes() + "\n") } else { ("", String::new()) };
-    let short = format!("{examples}\n\n{codes}{more}\n{reference}");
-    let long = format!("{all_codes}{examples}\n\n{reference}");
-    command
-        .mut_args(|arg| if is_usual(&arg) { arg } else { arg.hide_short_help(true) })
-        .after_help(short)
-        .after_long_help(long)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-    use crate::Cli;
-
-    #[test]
-    fn the_usual_flags_exist_and_are_25_at_most() {
-        let command = Cli::command();
-        for (name, usual) in USUAL_FLAGS {
-            let inner = command.find_subcommand(name).expect("a command");
-            let is_missing = |flag: &&str| !inner.get_arguments().any(|arg| arg.get_long() == Some(*flag));
-            let missing: Vec<_> = usual.split(' ').filter(is_missing).collect();
-            assert!(missing.is_empty() && usual.split(' ').count() <= 25, "{name}: {missing:?}");
-        }
-    }
-}

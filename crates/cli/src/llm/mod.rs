@@ -34,7 +34,7 @@ use weir_terminal::progress_bar::Extent;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
-    weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 --goodput \"ttft:500ms\"\n  \
+    weir llm http://localhost:8000 --model my-model --sweep concurrency=1,4,16\n  \
     weir llm http://localhost:8000 --model my-model --capacity rate --goodput \"ttft:500ms\"";
 
 /// Load of a language model's server.

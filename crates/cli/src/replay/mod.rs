@@ -28,7 +28,7 @@ use weir_terminal::progress_bar::Extent;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir replay access.log --target http://localhost:8080 --speed 2x\n  \
-    weir replay access.log --target http://localhost:8080 --filter 'status<500' --from 10m\n  \
+    weir replay access.log --target http://localhost:8080 --from 10m --to 20m\n  \
     weir replay access.log --dry-run";
 
 /// Replay of access logs.

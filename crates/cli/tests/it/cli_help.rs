@@ -68,9 +68,8 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
     for (command, pages) in COMMANDS {
         let text: String = pages.iter().map(|name| page(name)).chain([common.clone()]).collect();
         let help = help(command);
-        let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
         // Flags stand before the text, which may name those of other commands.
-        let names = names.filter_map(|line| line.split("  ").next());
+        let names = help.lines().filter(|line| is_flag(line)).filter_map(|line| line.trim_start().split("  ").next());
         let flags = names.flat_map(|line| line.split([' ', ',', '[', '<'])).filter(|word| word.starts_with("--"));
         missing.extend(
             flags
@@ -131,12 +130,13 @@ const VERBS: [&str; 8] = [
     "take test time trace track trust turn use validate vary wait weight write",
 ];
 
+fn is_verb(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+    VERBS.iter().flat_map(|line| line.split(' ')).any(|verb| verb == first)
+}
+
 #[test]
 fn help_of_flags_and_commands_begins_with_a_verb() {
-    let is_verb = |text: &str| {
-        let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
-        VERBS.iter().flat_map(|line| line.split(' ')).any(|verb| verb == first)
-    };
     let mut other = Vec::new();
     for (command, _) in COMMANDS {
         let help = help(command);
@@ -147,23 +147,29 @@ fn help_of_flags_and_commands_begins_with_a_verb() {
     assert!(other.is_empty(), "begins with another word than those of VERBS: {other:#?}");
 }
 
+/// Whether a flag begins on this line; the text of one may be wrapped before the name of another.
+fn is_flag(line: &str) -> bool {
+    let text = line.trim_start();
+    text.starts_with('-') && !text.starts_with("- ") && (1..=6).contains(&(line.len() - text.len()))
+}
+
 /// The text of each flag: on the line of the flag after two spaces, or indented on the lines below it.
 fn entries(help: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let mut is_flag = false;
+    let mut is_in_flag = false;
     for line in help.lines() {
         let text = line.trim_start();
         let indent = line.len() - text.len();
-        if text.starts_with('-') && (1..=6).contains(&indent) && !text.starts_with("- ") {
-            is_flag = true;
+        if is_flag(line) {
+            is_in_flag = true;
             found.push(text.split_once("  ").map_or("", |(_, words)| words.trim()).to_owned());
-        } else if is_flag && indent > 6 && !text.starts_with("- ") && !text.starts_with("Possible values:") {
+        } else if is_in_flag && indent > 6 && !text.starts_with("- ") && !text.starts_with("Possible values:") {
             if let Some(entry) = found.last_mut() {
                 entry.push(' ');
                 entry.push_str(text);
             }
         } else {
-            is_flag = false;
+            is_in_flag = false;
         }
     }
     found
@@ -186,13 +192,22 @@ fn the_program_shows_examples_then_its_commands_under_headings() {
 #[test]
 fn the_short_help_of_a_command_with_many_flags_is_one_screen() {
     for command in ["load", "llm", "replay", "capacity"] {
-        let short = Weir::new().run(&[command, "-h"]).stdout;
-        let flags = short.lines().filter(|line| line.trim_start().starts_with('-')).count();
-        assert!(flags <= 29 && short.lines().count() <= 70, "{command}: {flags} flags\n{short}");
-        assert!(short.contains(&format!("weir {command} --help TOPIC")), "{short}");
-        let all = help(&[command]).lines().filter(|line| line.trim_start().starts_with('-')).count();
-        assert!(all > 35, "{command}: {all}");
+        let short = help_about(&[command, "-h"]);
+        let flags = entries(&short);
+        assert!(flags.len() <= 25 && short.lines().count() <= 45, "{command}: {} flags\n{short}", flags.len());
+        assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
+        assert!(flags.iter().all(|text| is_verb(text)), "{flags:#?}");
+        // The last lines name what to type for more, and the page.
+        let more = short.lines().find_map(|line| line.split_once("; one group: weir ")).unwrap().1;
+        let group = help_about(&more.split(' ').collect::<Vec<_>>());
+        assert!(entries(&group).len() > 1 && short.contains(&format!("weir {command} --help;")), "{short}");
+        assert!(short.trim_end().ends_with(&format!("Reference: docs/{command}.md")), "{short}");
+        assert!(entries(&help(&[command])).len() > 35, "{command}");
+        // Wherever -h is.
+        assert_eq!(help_about(&[command, "http://localhost:1/", "-h"]), short);
+        assert_eq!(help_about(&["help", command]), help(&[command]));
     }
+    assert_eq!(help_about(&["serve", "llm", "-h"]), help(&["serve", "llm"]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::progress_line::ProgressLine;
 use crate::record_outcome::RecordOutcome;
 use crate::{Options, RecordingProxy};
-use weir_command::{Interrupt, Messages};
+use weir_command::{Interrupt, Messages, pages};
 use weir_import::ImportSettings;
 use weir_scenario_files::ensure_free;
 
@@ -112,8 +112,9 @@ impl RecordSession {
         }
         if let Some(file) = recorder.ca_file() {
             messages.note(&format!(
-                "for https: trust {} in the client, e.g. curl --cacert (docs/record.md)",
-                file.display()
+                "for https: trust {} in the client, e.g. curl --cacert ({}record.md)",
+                file.display(),
+                pages::base()
             ));
         }
         if self.proxy.allows_remote {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_import::{Import, ImportSettings, ImportedScenario, ScenarioRole, count_omissions, detect, to_hurl};
-use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, path_within};
+use weir_load::steps::{AS_HURL, DataSource, RowOrder, ScenarioFile, ScenarioSource, path_within};
 use weir_machine::input_file;
 
 use crate::data_rows::{columns, with_header};
@@ -68,7 +68,7 @@ fn sources(import: &Import, path: &Path, file_root: Option<&Path>) -> Result<Vec
     let variables: Vec<(String, String)> =
         import.variables.iter().filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?))).collect();
     let file = |scenario: &ImportedScenario| ScenarioFile {
-        name: format!("{} as .hurl", path.display()),
+        name: format!("{}{AS_HURL}", path.display()),
         text: to_hurl(scenario),
         folder: folder.clone(),
     };

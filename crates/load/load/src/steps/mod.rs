@@ -52,7 +52,7 @@ pub use self::program_flows::ProgramPlan;
 pub(super) use self::sample::{failure_message, failure_sample};
 pub(super) use self::single_request::{as_single_step, with_single_request};
 pub(crate) use self::source::without_user;
-pub use self::source::{ScenarioFile, ScenarioSource};
+pub use self::source::{AS_HURL, ScenarioFile, ScenarioSource};
 pub(super) use self::step_flows::StepFlows;
 pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};

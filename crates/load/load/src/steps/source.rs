@@ -11,6 +11,9 @@ use super::DataSource;
 use crate::grpc::{CallSource, GrpcTarget};
 use weir_machine::input_file;
 
+/// End of the name of a text that was made from a file of another tool: places in messages are those of the text.
+pub const AS_HURL: &str = " as .hurl";
+
 /// Scenario as given, not yet compiled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioSource {
@@ -83,9 +86,10 @@ impl ScenarioSource {
         file.strip_suffix(".hurl").unwrap_or(file)
     }
 
-    /// Name of the file without its folders.
+    /// Name of the file without its folders; of another tool's file that name, not that of the text made from it.
     pub(crate) fn file_name(&self) -> &str {
-        self.name.rsplit('/').next().unwrap_or(&self.name)
+        let name = self.name.strip_suffix(AS_HURL).unwrap_or(&self.name);
+        name.rsplit('/').next().unwrap_or(name)
     }
 
     /// Method and URL of a single request that is given by options.

@@ -52,7 +52,7 @@ function optionField(option) {
     input = choices ? element("select", { id }, ...choices.map(([value, words]) => element("option", { value }, words)))
       : isLong ? element("textarea", { id, rows: option.is_long ? 2 : 1, spellcheck: "false" }) : element("input", { id, type: "text", spellcheck: "false" });
     if (!choices) input.placeholder = HINTS[name] ?? option.value;
-    shown = field(WORDS[name] ?? name, input, (option.help ?? "") + (option.is_repeatable ? " (one per line)" : ""));
+    shown = field(WORDS[name] ?? name, input, (option.help ?? "") + (option.is_repeatable ? ` (one${option.is_file ? " file" : ""} per line)` : ""));
     if (option.is_file || option.is_long) shown.append(uploadField(option, input));
     if (option.is_optional) {
       const on = element("input", { id: `${id}-on`, type: "checkbox" });
