@@ -18,6 +18,8 @@ mod first_iteration;
 mod flow_event;
 mod kept_response;
 mod mix;
+mod mix_compiler;
+mod mix_settings;
 mod name_refresh;
 mod origin_resolver;
 mod program_flows;
