@@ -1,22 +1,20 @@
 //! Scenarios of a plan, compiled.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
-use weir_base::Nanos;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::source::RequestSource;
 use weir_request::secret_mask::SecretMask;
 use weir_request::secret_names::is_secret_name;
 use weir_request::url_text::UrlText;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
-use weir_scenario::plan::{RequestOrigin, ScenarioPlan, StreamEndRule};
+use weir_scenario::plan::{RequestOrigin, StreamEndRule};
 
+use super::compiled_scenario::CompiledScenario;
 use super::mix_compiler::MixCompiler;
 use super::scenario_data::ScenarioData;
 use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource, without_user};
-use crate::grpc::JsonCodec;
 use crate::options::Options;
 use crate::plan::PlanError;
 
@@ -41,26 +39,6 @@ pub struct ScenarioMix {
     pub(crate) mask: SecretMask,
     /// Settings without effect, for a person.
     pub warnings: Vec<String>,
-}
-
-/// Scenario of a mix.
-#[derive(Debug)]
-pub(crate) struct CompiledScenario {
-    /// Name, unique in the mix.
-    pub(crate) name: String,
-    pub(crate) plan: ScenarioPlan,
-    /// Index of its first step among the steps of the mix.
-    pub(crate) first_step: u32,
-    /// Addresses of the origins of the plan.
-    pub(crate) addresses: Vec<ResolvedOrigin>,
-    /// Rows of data, one for each iteration.
-    pub(crate) data: Option<ScenarioData>,
-    /// Minimum time between the starts of two iterations of a user.
-    pub(crate) pacing: Option<Nanos>,
-    /// Coding of messages, if the steps are calls of gRPC.
-    pub(crate) codec: Option<Arc<JsonCodec>>,
-    pub(super) has_setup: bool,
-    pub(super) steps: Vec<StepFacts>,
 }
 
 impl ScenarioMix {

@@ -10,8 +10,8 @@ use weir_scenario::plan::{
     BodyCodec, RequestOrigin, ScenarioPlan, ScenarioStep, call_status_mistake, merge_missing_values,
 };
 
+use super::compiled_scenario::CompiledScenario;
 use super::file_root::FileRoot;
-use super::mix::CompiledScenario;
 use super::mix_settings::scenario_settings;
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};

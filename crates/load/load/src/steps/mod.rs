@@ -10,6 +10,7 @@
 
 mod body_budget;
 mod call_stream;
+mod compiled_scenario;
 mod data_source;
 mod exchange;
 mod exchange_pool;
