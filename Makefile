@@ -34,7 +34,7 @@ check-portable: ## the command's crates, type-checked for macOS and FreeBSD; fet
 	scripts/setup.sh check
 	scripts/check_portable.sh
 
-soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, gRPC beside grpc-go, a minute of fuzzing per target
+soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, gRPC beside grpc-go and grpc-java, a minute of fuzzing per target
 	scripts/setup.sh soak
 	PROPTEST_CASES=1000 .venv/bin/python scripts/rust_tests.py unit
 	.venv/bin/python -m pytest -q -m soak

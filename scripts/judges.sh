@@ -25,27 +25,36 @@ judges() {
         say "installing $wsproto"
         add "$wsproto" && stamp wsproto "$wsproto"
     fi
-    local jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
     from_npm newman newman@6.2.2
-    if ! is_done jmeter "$jmeter"; then
-        say "installing $jmeter"
-        if has mvn && jmeter_libraries "$jmeter"; then
-            stamp jmeter "$jmeter"
+    from_maven jmeter us.abstracta.jmeter:jmeter-java-dsl:1.29.1
+    from_maven grpc-java io.grpc:{grpc-netty-shaded,grpc-services,grpc-stub}:1.85.1
+}
+
+# Libraries of artifacts, with all that these need to run.
+from_maven() { # FOLDER GROUP:ARTIFACT:VERSION...
+    local folder=$1
+    shift
+    if ! is_done "$folder" "$*"; then
+        say "installing $*"
+        if has mvn && java_libraries "$folder" "$@"; then
+            stamp "$folder" "$*"
         else
-            say "without $jmeter, which could not be installed: its test is skipped"
+            say "without $*, which could not be installed: its test is skipped"
         fi
     fi
 }
 
-# Libraries of an artifact, with all that it needs.
-jmeter_libraries() {
-    local group artifact version
-    IFS=: read -r group artifact version <<<"$1"
-    mkdir -p .venv/jmeter
-    cat >.venv/jmeter/pom.xml <<POM
+java_libraries() {
+    local folder=$1 each group artifact version needs=
+    shift
+    for each in "$@"; do
+        IFS=: read -r group artifact version <<<"$each"
+        needs+="<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency>"
+    done
+    mkdir -p ".venv/$folder"
+    cat >".venv/$folder/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>judges</groupId><artifactId>judges</artifactId><version>1</version><dependencies><dependency>
-<groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency></dependencies></project>
+<groupId>judges</groupId><artifactId>judges</artifactId><version>1</version><dependencies>$needs</dependencies></project>
 POM
-    (cd .venv/jmeter && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib </dev/null)
+    (cd ".venv/$folder" && mvn -q -B dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=lib </dev/null)
 }

@@ -33,10 +33,10 @@ main() {
             ;;
         check) ;;
         fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
-        # Newman and JMeter judge what is imported, Node, Go and nginx messages over WebSocket; without them tests are skipped.
+        # Newman and JMeter judge what is imported, Go and Java gRPC, Node, Go and nginx WebSocket; without them tests are skipped.
         soak)
             wants+=(c++)
-            spares=(npm java mvn go nginx)
+            spares=(npm javac mvn go nginx)
             wants+=("${spares[@]}")
             ;;
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
@@ -92,7 +92,7 @@ package_of() {
         venv) echo python3-venv ;;
         ab) echo apache2-utils ;;
         groff) echo groff-base ;;
-        java) echo default-jre-headless ;;
+        javac) echo default-jdk-headless ;;
         mvn) echo maven ;;
         go) echo golang-go ;;
         h2load) echo nghttp2-client ;;

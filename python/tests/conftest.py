@@ -15,12 +15,21 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, chromium
+from built_site import served, site_built_once
 from rate_service import limited_service
 from transport_calls import LIBRARIES, LOOPS
 
 import weir
 
-LONG = ("test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "test_package")
+LONG = (
+    "test_site",
+    "test_site_access",
+    "test_package",
+    "test_typed_snippets",
+    "test_pytest_plugin",
+    "test_how_to",
+    "test_page_others",
+)
 """Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
 
 
@@ -165,6 +174,19 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the documentation's site."""
+    return site_built_once(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def site_address(site: Path) -> Iterator[str]:
+    """Address of the documentation's site."""
+    with served(site) as address:
+        yield address
 
 
 @pytest.fixture(params=LIBRARIES)

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import platform
 import threading
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -76,7 +77,40 @@ with library.Client(transport=transports.Transport(), timeout=60) as client:
 
 def test_memory_is_constant_both_ways(library: Any) -> None:
     with weir.serve("httpbin", max_body=1 << 26) as service:
-        child(MEMORY.format(library=library.__name__, url=service.url), warn="ignore")
+        done = child(MEMORY.format(library=library.__name__, url=service.url), warn="ignore")
+    assert done.returncode == 0, done.stderr
+
+
+FAULTS = """
+import resource
+import {library} as library
+import weir.{library} as transports
+
+SIZE, CALLS = 1 << 20, 40
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+with library.Client(transport=transports.Transport(), timeout=60) as client:
+    def read():
+        with client.stream("GET", f"{url}/static?bytes={{SIZE}}") as response:
+            assert len(b"".join(response.iter_raw())) == SIZE
+
+    for _ in range(10):
+        read()
+    before = faults()
+    for _ in range(CALLS):
+        read()
+    # Of memory that the system gets back, 200 to 500 for each body.
+    assert faults() - before < 50 * CALLS, faults() - before
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc's allocator that gives memory back")
+def test_bodies_are_read_into_memory_that_the_process_has(library: Any) -> None:
+    with weir.serve("httpbin") as service:
+        done = child(FAULTS.format(library=library.__name__, url=service.url), warn="ignore")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_reader_that_stops_stops_the_server(library: Any) -> None:

@@ -1,6 +1,5 @@
 """Transports of httpx2 and httpx: what they return is what the library's own return, and what they add."""
 
-import gc
 import os
 import socket
 import threading
@@ -167,16 +166,17 @@ with library.Client(transport=transports.Transport()) as client:
     assert files() <= before + 4, (before, files())
 """
     with weir.serve("httpbin") as service:
-        child(program.replace("sys.argv[1]", repr(service.url)))
+        done = child(program.replace("sys.argv[1]", repr(service.url)))
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_the_library_nothing_is_imported() -> None:
-    child(
+    done = child(
         "import sys, weir; weir.Hedge; weir.Client\n"
         "assert not {'httpx', 'httpx2', 'requests', 'aiohttp'} & sys.modules.keys()\n"
         "assert weir.httpx2.Transport is __import__('weir.httpx2').httpx2.Transport"
     )
-    gc.collect()
+    assert done.returncode == 0, done.stderr
 
 
 def seen_by(service: RawService) -> list[str]:

@@ -24,6 +24,7 @@ use weir::retry::deadline::DeadlineFormat;
 use weir::retry::retry_budget::RetryBudget;
 
 use super::handle::StreamedCallHandle;
+use super::kept_heap::keep_freed_memory;
 use super::streamed_call::StreamedCall;
 use super::task::StreamedCallStart;
 use super::upload_queue::UploadQueue;
@@ -113,6 +114,7 @@ impl TransportHandle {
             // Invalid files are reported before the first call.
             connect_options(&tls, http2, true)?;
         }
+        keep_freed_memory();
         let max_calls = max_calls.and_then(|max| usize::try_from(max).ok());
         let shared_budget = policy.shared_budget.as_ref().map(|budget| budget.clone_ref(py));
         let (policy, success, max_response) = (policy.policy.clone(), policy.success.clone(), policy.max_response);

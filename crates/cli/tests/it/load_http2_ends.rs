@@ -12,6 +12,8 @@ fn connections_that_end_in_order_lose_no_request_and_count_none_twice() {
         ["-c", "3", "-n", "900"].as_slice(),
         &["--users", "24", "-n", "900"],
         &["-r", "900", "-n", "900", "-c", "3"],
+        // Most of them wait for a new connection behind the end.
+        &["-r", "18000", "-d", "50ms", "-c", "1"],
         &["-c", "3", "-n", "900", "--check", "status == 200"],
     ] {
         let server = Http2Service::build().goaway_after(20).start(|_| Http2Reply::after(Duration::from_millis(1)));

@@ -8,6 +8,7 @@
 
 use serde_json::Value;
 use weir_measure::Run;
+use weir_measure::run::Requests;
 use weir_measure::run_websocket::RunWebSocket;
 use weir_testing::{Authority, Reply, Server, Serving, Weir, load};
 
@@ -133,6 +134,15 @@ fn a_lost_connection_of_an_open_loop_is_made_anew_and_its_messages_have_failed()
     assert_eq!(run.requests.ok, stats["sent"].as_u64().unwrap(), "{:?}", run.failures);
     let why = "the service closed the connection: 1011 internal error (on purpose)";
     assert_eq!(run.target.failure_details["closed"], why);
+}
+
+#[test]
+fn messages_whose_last_connection_is_lost_before_the_end_go_to_new_ones_behind_it() {
+    let serving = Serving::start(&["ws", "--close", "100%"]);
+    // The first message costs the connection, and the next one is made 100 ms later: behind the end.
+    let run = failed_load(&url(&serving, "/echo"), &["-c", "1", "--rate", "1000", "-d", "50ms", "-b", "hello"]);
+    let Requests { total, ok, dropped, .. } = run.requests;
+    assert_eq!((total, ok, dropped), (50, 0, 0), "{:?}", run.failures);
 }
 
 #[test]

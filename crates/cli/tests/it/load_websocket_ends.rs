@@ -70,7 +70,7 @@ fn a_connection_that_accepts_nothing_fails_its_messages_also_those_with_ids() {
     serving.signal(Signal::STOP);
     let run = running.finish().json();
     serving.signal(Signal::CONT);
-    // Those behind the end of the load had no connection.
+    // Those that had no connection are dropped.
     let Requests { total, ok, failed, unfinished, .. } = run.requests;
     assert_eq!((total, unfinished), (40, 0), "{:?}", run.requests);
     assert!(failures(&run, "timeout") > 0 && ok + failed == total, "{:?} {:?}", run.requests, run.failures);

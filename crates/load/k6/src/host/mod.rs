@@ -26,6 +26,7 @@ mod http;
 mod http_calls;
 mod http_module;
 mod jar_objects;
+mod json_part;
 mod own_modules;
 mod request_arguments;
 mod response_class;

@@ -4,7 +4,8 @@
 use rquickjs::function::{Opt, This};
 use rquickjs::{Ctx, Exception, Function, IntoJs as _, Object, Result, Value};
 
-use super::exchange::HttpEnd;
+use super::exchange::{HttpEnd, HttpResult};
+use super::json_part::json_part;
 use super::own_modules::call_exported;
 use super::request_arguments::text;
 use super::response_class::{field, keep, kept, with_result};
@@ -12,20 +13,56 @@ use super::response_fields::ResponseField;
 
 /// The body as JSON, or the value at a path as gjson has it: `response.json(path)`.
 pub(super) fn json<'js>(ctx: Ctx<'js>, This(response): This<Value<'js>>, path: Opt<Value<'js>>) -> Result<Value<'js>> {
+    let path = match path.0.filter(|path| !path.is_undefined()) {
+        Some(path) => Some(text(&ctx, path)?),
+        None => None,
+    };
     let whole = match kept(&ctx, &response, ResponseField::Json) {
         Some(whole) => whole,
         None => {
+            if let Some(part) = path.as_deref().and_then(|path| unparsed_part(&ctx, &response, path)) {
+                return part;
+            }
             let whole = parsed(&ctx, &response)?;
             keep(&ctx, &response, ResponseField::Json, &whole);
             whole
         }
     };
-    let Some(path) = path.0.filter(|path| !path.is_undefined()) else { return Ok(whole) };
-    let path = text(&ctx, path)?;
+    let Some(path) = path else { return Ok(whole) };
     if is_simple(&path) {
         return path.split('.').try_fold(whole, |value, name| part(&ctx, value, name));
     }
     call_exported(&ctx, ("weir:paths", "picked"), vec![whole, path.into_js(&ctx)?])
+}
+
+/// The value at a path of a body that the script has not changed, without objects for the rest of it; None if it takes all
+/// of the body to say what it is, or to say what is wrong with it.
+fn unparsed_part<'js>(ctx: &Ctx<'js>, response: &Value<'js>, path: &str) -> Option<Result<Value<'js>>> {
+    if !is_simple(path) || path.split('.').any(|name| name == "length") {
+        return None;
+    }
+    if kept(ctx, response, ResponseField::Body).is_some() {
+        return None;
+    }
+    let names: Vec<&str> = path.split('.').collect();
+    let part = with_result(ctx, response, |result| {
+        let part = json_part(text_of(result)?, &names).ok()?;
+        Some(part.map(|part| part.as_bytes().to_vec()))
+    });
+    Some(match part.flatten()? {
+        Some(part) => ctx.json_parse(part),
+        None => Ok(Value::new_undefined(ctx.clone())),
+    })
+}
+
+/// Body of a response, if it is text without the zeros that end one for the interpreter.
+fn text_of(result: &HttpResult) -> Option<&str> {
+    match &result.end {
+        HttpEnd::Response(_, _, Some(body)) if !result.request.is_binary && !body.contains(&0) => {
+            std::str::from_utf8(body).ok()
+        }
+        _ => None,
+    }
 }
 
 /// Whether a path has names and numbers alone.
@@ -54,13 +91,8 @@ fn parsed<'js>(ctx: &Ctx<'js>, response: &Value<'js>) -> Result<Value<'js>> {
     let body = match kept(ctx, response, ResponseField::Body) {
         Some(body) => body,
         None => {
-            let bytes = with_result(ctx, response, |result| match &result.end {
-                HttpEnd::Response(_, _, Some(body)) if !result.request.is_binary => {
-                    std::str::from_utf8(body).ok().map(|text| text.as_bytes().to_vec())
-                }
-                _ => None,
-            });
-            if let Some(bytes) = bytes.flatten().filter(|bytes| !bytes.contains(&0)) {
+            let bytes = with_result(ctx, response, |result| text_of(result).map(|text| text.as_bytes().to_vec()));
+            if let Some(bytes) = bytes.flatten() {
                 return ctx.json_parse(bytes);
             }
             let body = field(ctx, response, ResponseField::Body)?;

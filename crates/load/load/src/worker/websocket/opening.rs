@@ -23,7 +23,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let held = self.connections.in_use() as u64;
         let of_ramp = Nanos(ramp_up.0 / self.connections.max().max(1) as u64 * held);
         let at = of_ramp.max(self.flow.reconnect_at);
-        (at < self.until).then_some(at)
+        // Behind the end there is one only for messages that were due before it, which would else wait for their timeout.
+        (at < self.until || self.feed.next_due().is_some()).then_some(at)
     }
 
     /// Makes the connections of an open loop that are due: it holds all that are allowed.

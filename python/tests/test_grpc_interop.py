@@ -1,4 +1,4 @@
-"""gRPC beside programs of grpc-go: its interoperability server, grpcurl and ghz."""
+"""gRPC beside other programs: the interoperability service by grpc-go and grpc-java, grpcurl and ghz."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from grpc_messages import MESSAGES
-from import_judges import judge
+from import_judges import judge, program
 from programs import binary, started
 
 import weir
@@ -21,20 +21,29 @@ pytestmark = pytest.mark.soak
 
 WEIR = str(binary())
 PROTO = Path(__file__).with_name("grpc_interop.proto")
+JAVA = Path(__file__).parents[2] / "benches/peers/grpc/InteropServer.java"
 FILES = ["--proto", str(PROTO), "--proto-path", str(PROTO.parent)]
 UNARY_BYTES, RESPONSE_BYTES = 271_828, 314_159
 SIZES = (31_415, 9, 2_653, 58_979)
 SPECIAL = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"
 
 
-@pytest.fixture(scope="module")
-def interop() -> Iterator[str]:
-    """Address of the interoperability server of grpc-go."""
-    program = judge("go", "bin", "server")
+def interop_server(name: str, port: int) -> list[str]:
+    """Command of an interoperability server."""
+    if name == "grpc-go":
+        return [str(judge("go", "bin", "server")), "-port", str(port)]
+    # A source is run by the compiler, which a runtime alone lacks.
+    libraries, _ = judge("grpc-java", "lib"), program("javac")
+    return [program("java"), "-cp", f"{libraries}/*", str(JAVA), str(port)]
+
+
+@pytest.fixture(scope="module", params=["grpc-go", "grpc-java"])
+def interop(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Address of each interoperability server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with started(str(program), "-port", str(port), silent=True):
+    with started(*interop_server(request.param, port), silent=True):
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -81,6 +90,12 @@ def test_empty_unary(interop: str) -> None:
     assert (replies(request), fields(request)["grpc-status"]) == ([{}], "0")
 
 
+@pytest.mark.parametrize("interop", ["grpc-java"], indirect=True)
+def test_schema_by_reflection(interop: str) -> None:
+    url = f"grpc://{interop}/grpc.testing.TestService/UnaryCall"
+    assert sizes(played(url, {"responseSize": 9})) == [9]
+
+
 @pytest.mark.parametrize("flags", [(), ("-H", "grpc-encoding: gzip")], ids=["large_unary", "client_compressed_unary"])
 def test_large_unary(interop: str, flags: tuple[str, ...]) -> None:
     request = call(interop, "UnaryCall", {"responseSize": RESPONSE_BYTES, "payload": payload(UNARY_BYTES)}, *flags)
@@ -88,6 +103,14 @@ def test_large_unary(interop: str, flags: tuple[str, ...]) -> None:
     if flags and status == "12":
         pytest.skip("this server has no gzip")
     assert (sizes(request), status) == ([RESPONSE_BYTES], "0")
+
+
+def test_server_compressed_unary(interop: str) -> None:
+    body = {"responseSize": RESPONSE_BYTES, "responseCompressed": {"value": True}, "payload": payload(UNARY_BYTES)}
+    request = call(interop, "UnaryCall", body)
+    assert (sizes(request), fields(request)["grpc-status"]) == ([RESPONSE_BYTES], "0")
+    if fields(request).get("grpc-encoding") != "gzip":
+        pytest.skip("this server compresses nothing")
 
 
 def test_client_streaming(interop: str) -> None:
@@ -172,8 +195,7 @@ def test_custom_metadata(interop: str) -> None:
 
 
 def grpcurl(*args: str, body: object) -> subprocess.CompletedProcess[str]:
-    program = judge("go", "bin", "grpcurl")
-    command = [str(program), "-plaintext", *args[:-2], "-d", "@", *args[-2:]]
+    command = [str(judge("go", "bin", "grpcurl")), "-plaintext", *args[:-2], "-d", "@", *args[-2:]]
     return subprocess.run(command, input=json.dumps(body), capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -223,9 +245,9 @@ def test_json_of_another_server_is_that_of_grpcurl(interop: str) -> None:
 
 
 def test_ghz_counts_what_the_test_server_counts(tmp_path: Path) -> None:
-    program = judge("go", "bin", "ghz")
+    ghz = str(judge("go", "bin", "ghz"))
     with weir.serve("grpc") as service:
-        command = [str(program), "--insecure", "--call", "weir.test.v1.Test/Echo", "-d", '{"text": "a"}']
+        command = [ghz, "--insecure", "--call", "weir.test.v1.Test/Echo", "-d", '{"text": "a"}']
         command += ["-n", "500", "-c", "10", "-O", "json", f"{service.host}:{service.port}"]
         found = json.loads(subprocess.run(command, capture_output=True, check=True, cwd=tmp_path, timeout=60).stdout)
         assert (found["count"], found["statusCodeDistribution"]) == (500, {"OK": 500})
