@@ -18,7 +18,7 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: ## whether a change is right: all tests in Rust, and those of the Python package
+test: ## whether a change is right: tests in Rust, and those of the Python package
 	scripts/setup.sh test
 	scripts/test.sh test
 

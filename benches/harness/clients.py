@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def python(name: str) -> Path:
 
 
 def _trial(bench: Bench, server: Server, ask: Ask, number: int) -> Trial:
-    trial = Trial(ask.case, ask.name, number, "", bench.plan.client_s, ask.at_once, 0, 0.0, 0.0, 0.0)
+    trial = Trial(ask.case, ask.name, number, asked_s=bench.plan.client_s, connections=ask.at_once)
     seconds = bench.plan.client_s
     page, length = (LARGE, LARGE_BYTES) if ask.is_large else (PAGE, PAGE_BYTES)
     command = [str(python(ask.name)), str(SCRIPTS / "client.py"), "--client", ask.name, "--url", server.url + page]
@@ -97,14 +96,5 @@ def _trial(bench: Bench, server: Server, ask: Ask, number: int) -> Trial:
             trial.error = f"{said['calls']} calls, but the server counted {served}"
     except (ValueError, KeyError, OSError) as error:
         trial.error = f"not measured: {error}"
-    _say(trial)
+    trial.say("{rate_per_s:>10,.0f}/s {cpu_us_per_call:8.2f} us/call {busy:5.0%} busy {trial.max_rss_mb:7.1f} MB")
     return trial
-
-
-def _say(trial: Trial) -> None:
-    noted = trial.server
-    outcome = trial.error or (
-        f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_call']:8.2f} us/call {noted['busy']:5.0%} busy"
-        f" {trial.max_rss_mb:7.1f} MB"
-    )
-    print(f"{trial.case:<28} {trial.contender:<26} {trial.round}  {outcome}", file=sys.stderr)

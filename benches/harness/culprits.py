@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from contextlib import ExitStack
@@ -61,7 +60,7 @@ policy = {{ deadline = "30s" }}
 
 def _trial(bench: Bench, name: str, number: int) -> Trial:
     seconds = LEAD_S + bench.plan.overload_s
-    trial = Trial(CULPRITS, name, number, "", seconds, None, 0, 0.0, 0.0, 0.0)
+    trial = Trial(CULPRITS, name, number, asked_s=seconds)
     weir, seed = str(bench.programs["weir"]), str(bench.plan.seed + number)
     work = ("--mix", "good=1", "--delay", "20ms..80ms", "--slots", str(SLOTS), "--max-queue", "1000000")
     try:
@@ -95,13 +94,10 @@ def _trial(bench: Bench, name: str, number: int) -> Trial:
             trial.server["cpu_s"] = cpu_s
     except (StartError, ValueError, KeyError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
-    noted = trial.server
-    outcome = trial.error or (
-        f"others lost {noted['lost']:.2%} of {noted['calls']:,} calls, {noted['of']};"
-        f" heavy calls served {noted['heavy_of'].get('200', 0)} of {noted['heavy_calls']};"
-        f" {noted['cpu_s']:.1f} s CPU of the gate"
+    trial.say(
+        "{lost:.2%} of {calls:,} light calls lost, {of}; {heavy_calls} heavy calls, {heavy_of};"
+        " {cpu_s:.1f} s CPU of the gate"
     )
-    print(f"{trial.case:<36} {trial.contender:<30.30} {trial.round}  {outcome}", file=sys.stderr)
     return trial
 
 

@@ -22,7 +22,7 @@ from harness.clients import python
 from harness.limited import LATE_MS, Limited, Log, limited, log
 from harness.process import run
 from harness.programs import SCRIPTS
-from harness.sender import empty, ended_after, fill, jobs, say, scratch
+from harness.sender import ended_after, fill, jobs, scratch
 from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
 
@@ -121,13 +121,13 @@ def _in_lanes(bench: Bench, part: Part, cases: Iterable[Case]) -> list[Trial]:
         number, (name, case) = ask
         with starts:
             time.sleep(APART_S)
-        trial = empty(case.name, name, number, 0)
+        trial = Trial(case.name, name, number)
         try:
             seeded = replace(case, service=replace(case.service, seed=bench.plan.seed + number))
             part(bench, seeded, trial)
         except (ValueError, KeyError, OSError, StartError) as error:
             trial.error = f"not measured: {type(error).__name__}: {error}"
-        say(trial, "{told}")
+        trial.say("{told}")
         return trial
 
     with ThreadPoolExecutor(LANES) as lanes:
@@ -206,7 +206,7 @@ def _oracle(case: Case, seen: Log, *, jobs: float = math.inf, until_s: float = m
 def _hosts(bench: Bench, name: str, hosts: str, number: int) -> Trial:
     """Measure the rate of five hosts, alone or beside one that accepts requests and never responds."""
     each, seconds = bench.plan.host_jobs, bench.plan.hosts_s
-    trial = empty(hosts_case(name), hosts, number, seconds)
+    trial = Trial(hosts_case(name), hosts, number, asked_s=seconds)
     try:
         with ExitStack() as stack:
             folder = stack.enter_context(scratch())
@@ -225,7 +225,7 @@ def _hosts(bench: Bench, name: str, hosts: str, number: int) -> Trial:
         _trust(trial, seen)
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
-    say(trial, "{told}")
+    trial.say("{told}")
     return trial
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +69,7 @@ def measure(bench: Bench) -> list[Trial]:
             try:
                 servers[name] = stack.enter_context(proxies.gateway(name, bench.programs, alone, upstream))
             except StartError as why:
-                trials.append(_empty(CLOSED, name, 0, str(why)))
+                trials.append(Trial(CLOSED, name, 0, error=str(why)))
                 _say(trials[-1])
         for rate in (None, *RATES):  # in sequence, so that compared runs are close in time
             asks = [Ask(name, server, rate) for name, server in servers.items() if rate is None or name in EVEN]
@@ -81,7 +80,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _trial(bench: Bench, upstream: Nginx, ask: Ask, number: int) -> Trial:
     seconds = bench.plan.closed_s if ask.rate_per_s is None else bench.plan.gate_s
-    trial = _empty(ask.case, ask.name, number)
+    trial = Trial(ask.case, ask.name, number)
     command = _command(bench, ask, seconds)
     trial.command, trial.asked_s = shown(command), seconds
     try:
@@ -158,15 +157,8 @@ def counts_of_wrk(text: str) -> tuple[int, int]:
     return responses - rejected, rejected
 
 
-def _empty(case_: str, name: str, number: int, error: str = "") -> Trial:
-    return Trial(case_, name, number, "", 0, None, 0, 0.0, 0.0, 0.0, error=error)
-
-
 def _say(trial: Trial) -> None:
-    noted, times = trial.server, trial.report.get("percentiles_ms", {})
-    outcome = trial.error or (
-        f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_request']:8.2f} us/request of the gateway"
-        f" {noted['busy']:5.0%} busy, {noted['rejected']} rejected,"
-        f" p50 {times.get('p50', 0):.3f} p99 {times.get('p99', 0):.3f} ms"
+    trial.say(
+        "{rate_per_s:>10,.0f}/s {cpu_us_per_request:8.2f} us/request of the gateway {busy:5.0%} busy,"
+        " {rejected} rejected, p50 {times[p50]:.3f} p99 {times[p99]:.3f} ms"
     )
-    print(f"{trial.case:<44} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)

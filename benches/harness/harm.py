@@ -22,7 +22,6 @@ from harness.envoy import Envoy
 from harness.generators import Load, read_weir, read_wrk
 from harness.process import Finished, run
 from harness.proxies import CADDY_POLICED, ENVOY_GUARDED, ENVOY_PINNED, GATEWAYS, available, gate, gateway
-from harness.sender import empty
 from harness.servers import Server, StartError, nginx, service
 from harness.slow_streams import slow_streams
 from harness.trial import Bench, Trial, rounds, shown
@@ -103,7 +102,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
-    trial = empty(ask.case, ask.name, number, ask.seconds)
+    trial = Trial(ask.case, ask.name, number, asked_s=ask.seconds)
     parts = {MIXED: _mixed, STREAMS: _streams, TINY: _tiny, **dict.fromkeys(UPLOADS, _uploads)}
     part = parts.get(ask.case, _closed)
     try:

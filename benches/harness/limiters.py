@@ -12,7 +12,7 @@ from itertools import groupby
 from harness.clients import python
 from harness.process import run
 from harness.programs import SCRIPTS
-from harness.sender import empty, say, served, summary
+from harness.sender import served, summary
 from harness.servers import StartError
 from harness.trial import Bench, Trial, rounds, shown
 
@@ -54,7 +54,7 @@ def measure(bench: Bench) -> list[Trial]:
 def _trial(bench: Bench, name: str, way_ms: int, number: int) -> Trial:
     requests = bench.plan.limiter_requests
     limit_s = round(ENDS_AT * oracle_s(requests), 1)
-    trial = empty(case(way_ms), name, number, round(limit_s))
+    trial = Trial(case(way_ms), name, number, asked_s=round(limit_s))
     way = f"0ms..{way_ms}ms" if way_ms else "0ms"
     flags = ["--key", KEY, "--limit", f"{LIMIT}/{PER_S:g}s", "--latency-in", way, "--latency-out", way, "--keepalive"]
     try:
@@ -79,5 +79,5 @@ def _trial(bench: Bench, name: str, way_ms: int, number: int) -> Trial:
         }
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
-    say(trial, "{share:6.1%} of the oracle, {rejected} rejected")
+    trial.say("{share:6.1%} of the oracle, {rejected} rejected")
     return trial

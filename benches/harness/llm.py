@@ -29,9 +29,7 @@ def measure(bench: Bench) -> list[Trial]:
         return []
     pairs = [(streams, name) for streams in CASES for name in found]
     return [
-        _trial(
-            bench, Trial(case(streams), name, number, "", bench.plan.delay_s, streams, 0, 0.0, 0.0, 0.0), found[name]
-        )
+        _trial(bench, Trial(case(streams), name, number, asked_s=bench.plan.delay_s, connections=streams), found[name])
         for number, (streams, name) in rounds(pairs, bench.plan.slow_rounds, bench.plan.seed)
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -156,7 +155,7 @@ policy = {{ deadline = "{"1h" if name == REJECTING else f"{DEADLINE_MS}ms"}" }}
 
 
 def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
-    trial = Trial(ask.case, ask.name, number, "", ask.seconds, None, 0, 0.0, 0.0, 0.0)
+    trial = Trial(ask.case, ask.name, number, asked_s=ask.seconds)
     try:
         with ExitStack() as stack:
             server = stack.enter_context(_started(bench, ask.name, ask.kind, bench.plan.seed + number))
@@ -191,7 +190,10 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
             trial.server["responses_per_core_s"] = trial.requests / cpu_s if cpu_s else 0.0
     except (StartError, ValueError, KeyError, RuntimeError, OSError) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
-    _say(trial)
+    trial.say(
+        "{calls:>7,} calls, {transport_failures} without response, {good_per_s:.1f} good/s,"
+        " good p99 {good_p99_ms} p99.9 {good_p999_ms}, rejected p99 {rejected_p99_ms} ms, {cpu_us:.1f} us CPU/response"
+    )
     return trial
 
 
@@ -223,13 +225,3 @@ def by_status(log: Path) -> dict[str, Any]:
             if found:
                 noted[f"{kind}_{word}_ms"] = found[min(len(found) - 1, int(quantile * len(found)))]
     return noted
-
-
-def _say(trial: Trial) -> None:
-    noted = trial.server
-    outcome = trial.error or (
-        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without response, {noted['good_per_s']:.1f} good/s,"
-        f" good p99 {noted.get('good_p99_ms')} p99.9 {noted.get('good_p999_ms')},"
-        f" rejected p99 {noted.get('rejected_p99_ms')} ms, {noted['cpu_us']:.1f} us CPU/response"
-    )
-    print(f"{trial.case:<36} {trial.contender:<30.30} {trial.round}  {outcome}", file=sys.stderr)

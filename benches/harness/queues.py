@@ -12,7 +12,7 @@ from harness import redis_server
 from harness.process import environment
 from harness.programs import PEERS as FOLDER
 from harness.programs import ROOT
-from harness.sender import empty, say, scratch
+from harness.sender import scratch
 from harness.servers import StartError
 from harness.trial import Bench, Trial, shown
 
@@ -35,7 +35,7 @@ def python(name: str) -> Path:
 def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
     """Measure the time from the first to the last completed job; all are enqueued before workers start."""
     count = bench.plan.peer_jobs
-    result = empty(case, name, number, 0)
+    result = Trial(case, name, number)
     try:
         if not python(name).exists() or "redis-server" not in bench.programs:
             raise ValueError("not on this machine")
@@ -56,7 +56,7 @@ def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
         result.report = {"version": _version(name)}
     except (ValueError, OSError, StartError, subprocess.CalledProcessError) as error:
         result.error = f"not measured: {error}"
-    say(result, "{jobs_per_s:,.0f} jobs/s, enqueued {enqueued_per_s:,.0f}/s")
+    result.say("{jobs_per_s:,.0f} jobs/s, enqueued {enqueued_per_s:,.0f}/s")
     return result
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -57,11 +56,6 @@ def requests_served(server: Server) -> int:
     return sum(map(int, found))
 
 
-def empty(case: str, name: str, number: int, seconds: int) -> Trial:
-    """Make a trial without results."""
-    return Trial(case, name, number, "", seconds, None, 0, 0.0, 0.0, 0.0)
-
-
 def fill(trial: Trial, finished: Finished, said: dict[str, Any]) -> None:
     """Fill in the sender's cost and report."""
     done = max(said["done"], 1)
@@ -69,9 +63,3 @@ def fill(trial: Trial, finished: Finished, said: dict[str, Any]) -> None:
     trial.sys_us_per_request = finished.sys_s * 1e6 / done
     trial.max_rss_mb = finished.max_rss_mb
     trial.report = {key: value for key, value in said.items() if key != "per_key"}
-
-
-def say(trial: Trial, form: str) -> None:
-    """Print the outcome of a trial."""
-    outcome = trial.error or form.format(**trial.server)
-    print(f"{trial.case:<40} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)

@@ -16,7 +16,7 @@ from harness import queues, stores, submitting
 from harness.clients import python
 from harness.process import environment, run
 from harness.programs import SCRIPTS, STUDIES
-from harness.sender import empty, ended_after, fill, jobs, requests_served, say, scratch, served, summary
+from harness.sender import ended_after, fill, jobs, requests_served, scratch, served, summary
 from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
 
@@ -159,7 +159,7 @@ def send_command(bench: Bench, server: Server, setting: Setting, folder: Path, s
 
 def _limited(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial:
     """Send more jobs than the limit allows, for a time; the server counts."""
-    trial = empty(setting.name, SEND, number, seconds)
+    trial = Trial(setting.name, SEND, number, asked_s=seconds)
     try:
         with served(bench, *ratelimit_flags(setting)) as server, scratch() as folder:
             whole = seconds + WARMUP_S + 2
@@ -191,14 +191,14 @@ def _limited(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial
             }
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{accepted_per_s:.1f}/s accepted, {exceeded} x 429, {overtaken} x 400, {lost} lost")
+    trial.say("{accepted_per_s:.1f}/s accepted, {exceeded} x 429, {overtaken} x 400, {lost} lost")
     return trial
 
 
 def _generated(bench: Bench) -> Trial:
     """Run the reference generator at the reference rate-limited API: no job is lost or expires."""
     seconds = bench.plan.send_s
-    trial = empty(GENERATED, SEND, 0, seconds)
+    trial = Trial(GENERATED, SEND, 0, asked_s=seconds)
     generator = STUDIES / "rate-limited-client" / "generator.py"
     made = [sys.executable, str(generator), "--seconds", str(seconds), "--seed", "1"]
     try:
@@ -232,7 +232,7 @@ def _generated(bench: Bench) -> Trial:
             }
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{made} made, {lost} lost, {expired} expired, {exceeded} x 429, {overtaken} x 400")
+    trial.say("{made} made, {lost} lost, {expired} expired, {exceeded} x 429, {overtaken} x 400")
     return trial
 
 
@@ -250,7 +250,7 @@ def _unlimited(bench: Bench) -> list[Trial]:
 
 def _echoed(bench: Bench, name: str, number: int) -> Trial:
     more = ("--store", "memory") if name == IN_MEMORY else ()
-    return echoed(bench, empty(UNLIMITED, name, number, 0), bench.plan.sent_jobs, *more)
+    return echoed(bench, Trial(UNLIMITED, name, number), bench.plan.sent_jobs, *more)
 
 
 def echoed(bench: Bench, trial: Trial, count: int, *more: str) -> Trial:
@@ -271,14 +271,14 @@ def echoed(bench: Bench, trial: Trial, count: int, *more: str) -> Trial:
                 trial.error = f"{said['done']} of {count} done, and the service has counted {counted}"
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{jobs_per_s:,.0f} jobs/s")
+    trial.say("{jobs_per_s:,.0f} jobs/s")
     return trial
 
 
 def _late(bench: Bench, name: str, number: int) -> Trial:
     """Measure the lateness of sends: many keys, each of which may send every 10 ms."""
     seconds = bench.plan.late_s
-    trial = empty(LATE, name, number, seconds)
+    trial = Trial(LATE, name, number, asked_s=seconds)
     try:
         with served(bench, "httpbin") as server, scratch() as folder:
             keys = folder / "keys.txt"
@@ -297,5 +297,5 @@ def _late(bench: Bench, name: str, number: int) -> Trial:
             trial.server = {"sends_per_s": said["done"] / said["duration_s"], "lateness_ms": said["lateness_ms"]}
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{sends_per_s:,.0f} sends/s, late {lateness_ms}")
+    trial.say("{sends_per_s:,.0f} sends/s, late {lateness_ms}")
     return trial

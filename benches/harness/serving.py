@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -84,7 +83,8 @@ class Room:
         try:
             server = self._stack.enter_context(self._server(name, list(flags)))
         except StartError as why:
-            absent = _empty(asks[0], name, str(why))
+            ask = asks[0]
+            absent = Trial(ask.case, name, 0, connections=ask.connections, error=str(why))
             _say(absent)
             self._absent.append(absent)
         else:
@@ -109,15 +109,10 @@ class Room:
         return service(name, [str(programs[program]), *name.split()[1:], *flags], core)
 
 
-def _empty(ask: Ask, name: str, error: str) -> Trial:
-    return Trial(ask.case, name, 0, "", 0, ask.connections, 0, 0.0, 0.0, 0.0, error=error)
-
-
 def _trial(bench: Bench, contender: Contender, number: int, seconds: int) -> Trial:
     ask, server = contender.ask, contender.server
     command = ask.command(bench.programs["weir"], server.url, seconds)
-    trial = _empty(ask, contender.name, "")
-    trial.round, trial.command, trial.asked_s = number, shown(command), seconds
+    trial = Trial(ask.case, contender.name, number, shown(command), seconds, ask.connections)
     try:
         before = footprint.spent(server.process.pid)
         finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds)
@@ -158,9 +153,4 @@ def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float) -> None:
 
 
 def _say(trial: Trial) -> None:
-    noted = trial.server
-    outcome = trial.error or (
-        f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_request']:8.2f} us/request of the server"
-        f" {noted['busy']:5.0%} busy"
-    )
-    print(f"{trial.case:<44} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)
+    trial.say("{rate_per_s:>10,.0f}/s {cpu_us_per_request:8.2f} us/request of the server {busy:5.0%} busy")

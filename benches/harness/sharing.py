@@ -10,7 +10,7 @@ from statistics import median
 
 from harness import queues, redis_server, sending
 from harness.redis_server import Redis
-from harness.sender import empty, jobs, say, scratch, served
+from harness.sender import jobs, scratch, served
 from harness.senders import Results, Sender, Senders
 from harness.sending import REFERENCE, WARMUP_S, WAY_MS, WINDOW_S, Count, stats
 from harness.servers import StartError
@@ -54,7 +54,7 @@ def _unlimited(bench: Bench, name: str, number: int) -> Trial:
     """Measure weir from a file of jobs to a file of results, or a peer as in the section `send`."""
     if name in queues.PEERS:
         return queues.trial(bench, name, number, UNLIMITED)
-    trial = empty(UNLIMITED, name, number, 0)
+    trial = Trial(UNLIMITED, name, number)
     try:
         with scratch() as folder, _redis(bench, folder, DURABILITY[name]) as redis:
             before_s = redis.cpu_s()
@@ -65,7 +65,7 @@ def _unlimited(bench: Bench, name: str, number: int) -> Trial:
                 trial.server["redis_mb"] = int(info["used_memory_peak"]) / 1e6
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-        say(trial, "")
+        trial.say("")
     return trial
 
 
@@ -79,7 +79,7 @@ def _redis(bench: Bench, folder: Path, durability: tuple[str, ...]) -> redis_ser
 def _shared(bench: Bench, count: int, number: int) -> Trial:
     """Run several senders with more jobs than the limit allows; the server counts."""
     seconds = bench.plan.setting_s
-    trial = empty(SHARED, label(count), number, seconds)
+    trial = Trial(SHARED, label(count), number, asked_s=seconds)
     try:
         with (
             served(bench, *sending.ratelimit_flags(REFERENCE)) as server,
@@ -114,7 +114,7 @@ def _shared(bench: Bench, count: int, number: int) -> Trial:
             }
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{accepted_per_s:.1f}/s accepted, {exceeded} x 429, {overtaken} x 400, {lost} lost")
+    trial.say("{accepted_per_s:.1f}/s accepted, {exceeded} x 429, {overtaken} x 400, {lost} lost")
     return trial
 
 
@@ -129,7 +129,7 @@ def _violations(counted: dict[str, dict[str, int]]) -> dict[str, int]:
 def _killed(bench: Bench, count: int) -> Trial:
     """Kill the oldest sender repeatedly, at random times between two heartbeats, and start a new one."""
     kills, rng = bench.plan.kills, random.Random(bench.plan.seed)
-    trial = empty(KILLED, label(count), 0, 0)
+    trial = Trial(KILLED, label(count), 0)
     try:
         with (
             served(bench, *sending.ratelimit_flags(REFERENCE)) as server,
@@ -175,7 +175,7 @@ def _killed(bench: Bench, count: int) -> Trial:
             }
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{kills} kills, {keys} keys: sent by again after {took_s}; {exceeded} x 429, {overtaken} x 400")
+    trial.say("{kills} kills, {keys} keys: sent by again after {took_s}; {exceeded} x 429, {overtaken} x 400")
     return trial
 
 

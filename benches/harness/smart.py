@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -82,7 +81,7 @@ def _load(bench: Bench, load: tuple[int, int, int], number: int) -> Trial:
         try:
             server = _gate(bench, stack, SMART, "--smart", _origin(_work(bench, stack, seed=number)))
         except StartError as why:
-            return _empty(load_case(*load), SMART, number, str(why))
+            return Trial(load_case(*load), SMART, number, error=str(why))
         ask = Ask(load_case(*load), SMART, server, flags, seconds)
         return _trial(bench, ask, number, f"api/smart/{TIMEOUT_MS}")
 
@@ -102,7 +101,7 @@ def _hedging(bench: Bench) -> list[Trial]:
                 servers[name] = stack.enter_context(gateway(name, bench.programs, alone, *replicas))
             asks = [Ask(HEDGING, name, server, load, seconds, HEDGE_WARMUP_S) for name, server in servers.items()]
         except StartError as why:
-            return [_empty(HEDGING, WITH, 0, str(why))]
+            return [Trial(HEDGING, WITH, 0, error=str(why))]
         return [_trial(bench, ask, number, "api/work") for number, ask in _rounds(bench, asks, bench.plan.pairs)]
 
 
@@ -117,7 +116,7 @@ def _storms(bench: Bench) -> list[Trial]:
                 server = _gate(bench, stack, STORM, "--upstream", _origin(work), *POLICIES)
                 asks.append(Ask(case, STORM, server, load, seconds))
         except StartError as why:
-            return [_empty(case, STORM, 0, str(why)) for case in STORMS]
+            return [Trial(case, STORM, 0, error=str(why)) for case in STORMS]
         return [_trial(bench, ask, number, "api/work") for number, ask in _rounds(bench, asks, bench.plan.slow_rounds)]
 
 
@@ -140,7 +139,7 @@ def _origin(server: Server) -> str:
 
 
 def _trial(bench: Bench, ask: Ask, number: int, path: str) -> Trial:
-    trial = _empty(ask.case, ask.name, number)
+    trial = Trial(ask.case, ask.name, number)
     url = ask.server.url + path
     command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", *ask.load]
     trial.command, trial.asked_s = shown(command), ask.seconds
@@ -156,7 +155,10 @@ def _trial(bench: Bench, ask: Ask, number: int, path: str) -> Trial:
         trial.requests = trial.server["answers"]
     except (ValueError, KeyError, RuntimeError, OSError) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
-    _say(trial)
+    trial.say(
+        "{calls:>7,} calls, {transport_failures} without response, {successes:,} good,"
+        " p99.9 {times[p999]:.1f} max {max_ms:.1f} ms, {extra_share:.2%} extra"
+    )
     return trial
 
 
@@ -191,17 +193,3 @@ def allowed(window: Sample) -> float:
 
 def _over(within: Sample, around: Sample) -> float:
     return within.extra - allowed(around)
-
-
-def _empty(case: str, name: str, number: int, error: str = "") -> Trial:
-    return Trial(case, name, number, "", 0, None, 0, 0.0, 0.0, 0.0, error=error)
-
-
-def _say(trial: Trial) -> None:
-    noted, times = trial.server, trial.report.get("percentiles_ms", {})
-    outcome = trial.error or (
-        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without response,"
-        f" {noted['successes'] / max(noted['calls'], 1):.2%} good,"
-        f" p99.9 {times['p999']:.1f} max {noted['max_ms']:.1f} ms, {noted['extra_share']:.2%} extra"
-    )
-    print(f"{trial.case:<36} {trial.contender:<30.30} {trial.round}  {outcome}", file=sys.stderr)

@@ -25,7 +25,7 @@ LIMIT_S = 1_800
 def measure(bench: Bench) -> list[Trial]:
     """Send the requests of the plan, in two parts."""
     command = [str(bench.programs["weir"]), *SERVICE.split()[1:], *FLAGS]
-    trial = Trial(CASE, SERVICE, 0, "", 0, None, 0, 0.0, 0.0, 0.0)
+    trial = Trial(CASE, SERVICE, 0)
     try:
         with service(SERVICE, command, bench.server_core) as server:
             _soak(bench, server, trial)

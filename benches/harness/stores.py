@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import footprint
 from harness.process import environment, run
-from harness.sender import empty, jobs, say, scratch, served
+from harness.sender import jobs, scratch, served
 from harness.servers import StartError
 from harness.trial import Bench, Trial, shown
 
@@ -31,7 +31,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _alone(bench: Bench) -> Trial:
     count = bench.plan.kept_jobs
-    trial = empty(STORE, STORE, 0, 0)
+    trial = Trial(STORE, STORE, 0)
     try:
         if "store" not in bench.programs:
             raise ValueError("the program could not be built")
@@ -52,12 +52,12 @@ def _alone(bench: Bench) -> Trial:
         }
     except (ValueError, IndexError, OSError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{per_s}, reopened in {reopen_ms} ms")
+    trial.say("{per_s}, reopened in {reopen_ms} ms")
     return trial
 
 
 def _idle(bench: Bench) -> Trial:
-    trial = empty(IDLE, "weir send", 0, IDLE_S)
+    trial = Trial(IDLE, "weir send", 0, asked_s=IDLE_S)
     with scratch() as folder:
         command = [str(bench.programs["weir"]), "send", "-", "--url", "http://127.0.0.1:9/", "--store"]
         command += [str(folder / "jobs.db"), "--quiet"]
@@ -69,14 +69,14 @@ def _idle(bench: Bench) -> Trial:
             spent = footprint.cpu_s(before, footprint.spent(process.pid))
             trial.server = {"cpu_share": spent / IDLE_S, "resident_mb": footprint.resident_mb(process.pid)}
             process.terminate()
-    say(trial, "{cpu_share:.3%} of a core, {resident_mb:.0f} MB")
+    trial.say("{cpu_share:.3%} of a core, {resident_mb:.0f} MB")
     return trial
 
 
 def _kept(bench: Bench) -> Trial:
     """Measure a sender that is not allowed to send while jobs are submitted; then the start of the next sender."""
     count = bench.plan.kept_jobs
-    trial = empty(KEPT, "weir send", 0, 0)
+    trial = Trial(KEPT, "weir send", 0)
     try:
         with scratch() as folder:
             log = folder / "access.jsonl"
@@ -101,7 +101,7 @@ def _kept(bench: Bench) -> Trial:
             trial.server = {"jobs": count, "jobs_per_s": count / took_s, "reopen_s": at - begun, "peak_mb": peak_mb}
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{jobs:,} jobs: {peak_mb:.0f} MB, reopened in {reopen_s:.2f} s")
+    trial.say("{jobs:,} jobs: {peak_mb:.0f} MB, reopened in {reopen_s:.2f} s")
     return trial
 
 

@@ -59,7 +59,7 @@ def measure(bench: Bench) -> list[Trial]:
     trials = []
 
     def empty(case: str, version: str, streams: int, number: int) -> Trial:
-        return Trial(case, version, number, "", bench.plan.delay_s, streams, 0, 0.0, 0.0, 0.0)
+        return Trial(case, version, number, asked_s=bench.plan.delay_s, connections=streams)
 
     truths = [(shape, version) for shape in TRUTH for version in VERSIONS]
     for number, (shape, version) in rounds(truths, bench.plan.pairs, bench.plan.seed):

@@ -7,7 +7,6 @@ import json
 from harness.clients import python
 from harness.process import run
 from harness.programs import SCRIPTS
-from harness.sender import empty, say
 from harness.trial import Bench, Trial, shown
 
 SUBMITTED, SENDER = "submitted from Python", "weir.Sender"
@@ -16,7 +15,7 @@ ONE, MANY = "one by one", "batches of ids"
 
 def measure(bench: Bench) -> list[Trial]:
     """Measure all forms of jobs, in one process."""
-    trial = empty(SUBMITTED, SENDER, 0, 0)
+    trial = Trial(SUBMITTED, SENDER, 0)
     count = bench.plan.peer_jobs
     command = [str(python("weir")), str(SCRIPTS / "submit.py"), str(count)]
     trial.command = shown(command)
@@ -29,5 +28,5 @@ def measure(bench: Bench) -> list[Trial]:
         trial.server = {"us": json.loads(finished.stdout)}
     except (ValueError, OSError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{us}")
+    trial.say("{us}")
     return [trial]

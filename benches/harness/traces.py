@@ -78,7 +78,7 @@ def measure(bench: Bench) -> list[Trial]:
     trials = []
     pairs = [(rate, name) for rate in RATES for name in found]
     for number, (rate, name) in rounds(pairs, bench.plan.trace_rounds, bench.plan.seed):
-        trial = Trial(case(rate), name, number, "", bench.plan.trace_s, None, 0, 0.0, 0.0, 0.0)
+        trial = Trial(case(rate), name, number, asked_s=bench.plan.trace_s)
         lines = trace(rate, bench.plan.trace_s, bench.plan.seed + number)
         with tempfile.TemporaryDirectory(prefix="weir-traces-") as folder:
             trials.append(_trial(bench, trial, found[name], lines, Path(folder)))

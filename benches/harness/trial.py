@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -28,13 +29,13 @@ class Trial:
     case: str
     contender: str
     round: int
-    command: str
-    asked_s: int
-    connections: int | None
-    requests: int
-    user_us_per_request: float
-    sys_us_per_request: float
-    max_rss_mb: float
+    command: str = ""
+    asked_s: int = 0
+    connections: int | None = None
+    requests: int = 0
+    user_us_per_request: float = 0.0
+    sys_us_per_request: float = 0.0
+    max_rss_mb: float = 0.0
     error: str = ""  # reason why the run does not count
     report: dict[str, Any] = field(default_factory=dict)  # report of the generator
     server: dict[str, Any] = field(default_factory=dict)  # measurements at the server
@@ -48,6 +49,16 @@ class Trial:
     def rate_per_s(self) -> float:
         """Requests counted by the server per second of the requested duration."""
         return self.requests / self.asked_s if self.asked_s else 0.0
+
+    def say(self, form: str) -> None:
+        """Print a line on standard error: why the run does not count, or its figures in this form.
+
+        Names in the form are those of `server`; `times` are the generator's percentiles in ms, `trial` is the trial.
+        """
+        times: dict[str, float] = defaultdict(float, self.report.get("percentiles_ms", {}))
+        figures = defaultdict(lambda: None, self.server, trial=self, times=times)
+        outcome = self.error or form.format_map(figures)
+        print(f"{self.case:<44} {self.contender:<30.30} {self.round}  {outcome}", file=sys.stderr)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as saved."""
@@ -107,7 +118,7 @@ class Bench:
             error=error or ("" if requests else "no request arrived"),
             report=report.to_dict(),
         )
-        _say(trial)
+        trial.say("{trial.rate_per_s:>10,.0f}/s {trial.cpu_us_per_request:7.2f} us/request {trial.max_rss_mb:7.1f} MB")
         return trial
 
 
@@ -136,10 +147,3 @@ def shown(command: list[str]) -> str:
     """Format a command line for the page, without folders and temporary ports."""
     line = shlex.join(Path(word).name if word.startswith("/") else word for word in command)
     return re.sub(r"(127\.0\.0\.1:|--port )\d+", r"\1PORT", line)
-
-
-def _say(trial: Trial) -> None:
-    outcome = trial.error or (
-        f"{trial.rate_per_s:>10,.0f}/s {trial.cpu_us_per_request:7.2f} us/request {trial.max_rss_mb:7.1f} MB"
-    )
-    print(f"{trial.case:<28} {trial.contender:<26} {trial.round}  {outcome}", file=sys.stderr)

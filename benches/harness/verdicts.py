@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.process import run
-from harness.sender import empty, say, scratch, served, summary
+from harness.sender import scratch, served, summary
 from harness.servers import StartError
 from harness.trial import Bench, Trial, shown
 
@@ -53,7 +53,7 @@ def _slowed(bench: Bench) -> dict[str, list[str]]:
 
 def _study(bench: Bench, case: str, number: int, variants: dict[str, list[str]]) -> Trial:
     """Run a study of two variants with the default number of repeats."""
-    trial = empty(case, STUDY, number, 0)
+    trial = Trial(case, STUDY, number)
     try:
         with scratch() as folder:
             file = folder / "study.toml"
@@ -66,7 +66,7 @@ def _study(bench: Bench, case: str, number: int, variants: dict[str, list[str]])
             trial.server["found"] = trial.server["verdicts"][0]
     except (ValueError, KeyError, IndexError, OSError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{found}")
+    trial.say("{found}")
     return trial
 
 
@@ -90,7 +90,7 @@ def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def _capacity(bench: Bench, number: int) -> Trial:
-    trial = empty(KNOWN, CAPACITY, number, 0)
+    trial = Trial(KNOWN, CAPACITY, number)
     slots = ["--slots", str(POOL), "--max-queue", "1000000"]
     work_ms = LEAST_MS + MORE_MS * number
     try:
@@ -103,7 +103,7 @@ def _capacity(bench: Bench, number: int) -> Trial:
             trial.server["true_per_s"] = POOL * 1000 / work_ms
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{true_per_s:.0f}/s: [{passes:.0f}, {fails:.0f}], {confidence:.3f}")
+    trial.say("{true_per_s:.0f}/s: [{passes:.0f}, {fails:.0f}], {confidence:.3f}")
     return trial
 
 

@@ -34,8 +34,8 @@ def measure(bench: Bench) -> list[Trial]:
     trials = []
     for number, (case, name, connections, seconds) in rounds([*closed, *slow, *opened], plan.pairs, plan.seed):
         if name != K6 or number < plan.slow_rounds:
-            trials.append(_trial(bench, Trial(case, name, number, "", seconds, connections, 0, 0.0, 0.0, 0.0)))
-    trials.append(_trial(bench, Trial(IDLE, WEIR, 0, "", plan.memory_s, HELD, 0, 0.0, 0.0, 0.0)))
+            trials.append(_trial(bench, Trial(case, name, number, asked_s=seconds, connections=connections)))
+    trials.append(_trial(bench, Trial(IDLE, WEIR, 0, asked_s=plan.memory_s, connections=HELD)))
     return trials
 
 

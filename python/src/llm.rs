@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use weir::events::llm::LlmApi;
 use weir::llm::load::{
     EndpointOptions, LlmLoad, LlmLoadError, LlmLoadOptions, LlmOptions, PromptOptions, RANDOM_WORDS, TraceLoop,
     TraceOptions,
 };
 use weir::llm::trace::TraceFormat;
-use weir::llm::{ReplySource, RequestApi, TokenCount};
+use weir::llm::{ReplySource, TokenCount};
 use weir::load::steps::ThinkTime;
 use weir::pace::live_load::LevelKind;
 
@@ -58,7 +59,7 @@ fn endpoint(form: &PythonArgs<'_>) -> PyResult<EndpointOptions> {
     Ok(EndpointOptions {
         url: form.take("url")?,
         model: form.take("model")?,
-        api: form.take::<Option<NotationArg<RequestApi>>>("api")?.map(|api| api.0),
+        api: form.take::<Option<NotationArg<LlmApi>>>("api")?.map(|api| api.0),
         path: form.take("endpoint")?,
         api_key_env: form.take("api_key_env")?,
         no_stream: !form.take::<bool>("stream")?,

@@ -34,9 +34,11 @@ use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
 use weir_command::{Messages, exit_on_interrupt};
 use weir_load::grpc::{asks_for_schema, for_users};
+use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
+use weir_measure::Run;
 use weir_measure::slo::Slo;
 use weir_pace::live_load::LevelKind;
 use weir_pace::notation;
@@ -180,19 +182,14 @@ pub(super) fn run(
     if let Some(mix) = &mix {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
-    let window = asked.abort_after.map(Nanos::from);
-    let mut objectives = Objectives::of_flags(asked.slos.clone(), asked.abort.clone(), window)?;
-    if let Some(mix) = &mix {
-        objectives.slos.extend(mix.slos.iter().cloned());
-        objectives.abort = objectives.abort.or_else(|| mix.abort.clone());
-    }
+    let objectives = asked.objectives(mix.as_ref())?;
     asked.add_mix(mix)?;
     let format = asked.format;
     let mask = asked.request_args.secret_mask().with_values(&session.live.secrets());
     let command = redacted(&asked.live_args.own_args(args), &mask);
-    let driving = asked.agent_args.clone();
+    let agent_args = asked.agent_args.clone();
     let has_traces = session.live.trace.is_some();
-    if driving.has_agents() && has_traces {
+    if agent_args.has_agents() && has_traces {
         return Err("--trace and --on cannot be combined; agents report counts, not each request".to_owned());
     }
     let traces_requests = has_traces && !script.is_any();
@@ -218,7 +215,7 @@ pub(super) fn run(
     let plan = script.prepare(&options, plan)?;
     plan.warnings().iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     objectives.check(&plan)?;
-    let agents = driving.agent_spec(args, Some(plan.connections))?;
+    let agents = agent_args.agent_spec(args, Some(plan.connections))?;
     let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };
     let run_options = load.options.clone();
     let Some(mut measured) = running.run(load, &mut || script.begin(&run_options))? else {
@@ -226,11 +223,7 @@ pub(super) fn run(
     };
     script.complete(&run_options, &mut measured.run, &measured.script_reports, messages);
     running.report(&mut measured, |run, colors| {
-        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter | ReportFormat::K6) {
-            // Reports of other tools have no field for these.
-            text::failures(run).into_iter().chain(text::scenario_failures(run)).for_each(|words| messages.note(&words));
-            run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
-        }
+        note_findings(run, format, messages);
         render(run, format, colors)
     });
     let of_script = script.done(&measured.run, &measured.script_reports, messages);
@@ -241,7 +234,26 @@ pub(super) fn run(
     Ok(of_script.unwrap_or(code))
 }
 
+/// Prints what the reports of other tools have no field for: failures, and reasons not to trust the run.
+fn note_findings(run: &Run, format: ReportFormat, messages: &Messages) {
+    if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter | ReportFormat::K6) {
+        text::failures(run).into_iter().chain(text::scenario_failures(run)).for_each(|words| messages.note(&words));
+        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
+    }
+}
+
 impl LoadArgs {
+    /// Objectives of the flags, and of a mix file.
+    fn objectives(&self, mix: Option<&MixFile>) -> Result<Objectives, String> {
+        let window = self.abort_after.map(Nanos::from);
+        let mut objectives = Objectives::of_flags(self.slos.clone(), self.abort.clone(), window)?;
+        if let Some(mix) = mix {
+            objectives.slos.extend(mix.slos.iter().cloned());
+            objectives.abort = objectives.abort.or_else(|| mix.abort.clone());
+        }
+        Ok(objectives)
+    }
+
     /// Takes the rate of a log as stages, if one is given.
     ///
     /// # Errors

@@ -176,15 +176,7 @@ impl RequestArgs {
             self.add_mix(&mix, &settings);
             return Ok(Some(mix));
         }
-        if let Some(path) = self.scenarios.iter().find(|path| is_python(path)) {
-            return Err(format!("{}: Python scripts are for weir load; write a scenario here", path.display()));
-        }
-        if let Some(path) = self.scenarios.iter().find(|path| is_javascript(path)) {
-            return Err(format!("{}: k6 scripts are for weir load; write a scenario here", path.display()));
-        }
-        if let Some(path) = self.scenarios.iter().find(|path| is_script(path)) {
-            return Err(format!("{}: Lua scripts are for weir load; write a .hurl file here", path.display()));
-        }
+        self.reject_scripts()?;
         let mut warnings = Vec::new();
         for path in self.scenarios.clone() {
             let path = folder.join(path);
@@ -205,6 +197,21 @@ impl RequestArgs {
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
         Ok((!warnings.is_empty()).then(|| MixFile { warnings, ..MixFile::default() }))
+    }
+
+    /// Rejects scripts, which only `weir load` runs.
+    fn reject_scripts(&self) -> Result<(), String> {
+        let languages: [(fn(&Path) -> bool, &str, &str); 3] = [
+            (is_python, "Python", "a scenario"),
+            (is_javascript, "k6", "a scenario"),
+            (is_script, "Lua", "a .hurl file"),
+        ];
+        for (is_language, name, instead) in languages {
+            if let Some(path) = self.scenarios.iter().find(|path| is_language(path)) {
+                return Err(format!("{}: {name} scripts are for weir load; write {instead} here", path.display()));
+            }
+        }
+        Ok(())
     }
 
     /// Rejects a file in the place of the URL; a scenario may stand there.

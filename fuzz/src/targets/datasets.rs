@@ -4,9 +4,9 @@
 
 use serde_json::value::RawValue;
 use weir_base::Nanos;
+use weir_events::llm::LlmApi;
 use weir_llm::{
-    ConversationState, Dataset, PromptOrder, PromptSource, ReplySource, RequestApi, RequestBodies, RequestSettings,
-    TurnAction,
+    ConversationState, Dataset, PromptOrder, PromptSource, ReplySource, RequestBodies, RequestSettings, TurnAction,
 };
 
 /// Maximum number of conversations and turns that are played.
@@ -16,7 +16,7 @@ crate::target!(|input: &[u8]| {
     let Some((order, file)) = input.split_first() else { return };
     let lines = 1 + file.iter().filter(|byte| **byte == b'\n').count() as u64;
     let order = if order & 1 == 0 { PromptOrder::File } else { PromptOrder::Shuffled };
-    for api in RequestApi::ALL {
+    for api in LlmApi::ALL {
         let set = match Dataset::parse("data", file.to_vec(), &mut |_| Ok(vec![1, 2, 3])) {
             Ok(set) => set,
             Err(error) => {

@@ -4,8 +4,9 @@
 
 use serde_json::value::RawValue;
 use weir_base::Nanos;
+use weir_events::llm::LlmApi;
 use weir_llm::trace::{BlockText, TraceLines, TraceSession, TraceTurn};
-use weir_llm::{ConversationState, PromptSource, RequestApi, RequestBodies, RequestSettings};
+use weir_llm::{ConversationState, PromptSource, RequestBodies, RequestSettings};
 
 /// Maximum number of tokens of a prompt that is written.
 const MAX_WRITTEN: u64 = 10_000;
@@ -24,7 +25,7 @@ crate::target!(|input: &[u8]| {
             assert!(!why.to_string().contains('\n'), "{why}");
         }
     }
-    let settings = RequestSettings { api: RequestApi::Chat, has_minimum: true, ..RequestSettings::default() };
+    let settings = RequestSettings { api: LlmApi::Chat, has_minimum: true, ..RequestSettings::default() };
     let prompts = PromptSource::of_trace(BlockText::of_short_words(1));
     let Ok(bodies) = RequestBodies::new(settings, prompts) else { return };
     for (number, record) in (0..).zip(records.into_iter().filter(|record| record.input_tokens <= MAX_WRITTEN)) {

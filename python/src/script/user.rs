@@ -17,7 +17,7 @@ use super::session::{SessionState, unix_s};
 use super::task_socket::{SocketWait, TaskSocket};
 use super::task_stream::TaskStream;
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
-use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
+use weir::load::program::request::{RequestParts, SentForm, SessionParts, absolute, write_request};
 use weir::load::program::{ProgramCall, ProgramResponse, ReleasedRecord, StreamPart};
 use weir::machine::lock::lock;
 
@@ -170,7 +170,7 @@ impl TaskExchange {
             has_left_origin: self.has_left_origin,
             withheld: if is_home { &[] } else { given },
         };
-        write_request(parts, (head, jar, unix_s()), form, out)
+        write_request(parts, SessionParts { head, jar, unix_s: unix_s() }, form, out)
     }
 
     /// Stores the cookies of a response.

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::file_as_url::reject_file;
 use crate::service_connection_args::ServiceConnectionArgs;
 use weir_base::units;
-use weir_llm::RequestApi;
+use weir_events::llm::LlmApi;
 use weir_llm::load::EndpointOptions;
 use weir_load::Options;
 
@@ -22,8 +22,8 @@ pub(super) struct EndpointArgs {
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     model: Option<String>,
     /// use chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path or chat]
-    #[arg(long, value_name = "NAME", value_parser = str::parse::<RequestApi>, help_heading = ENDPOINT)]
-    api: Option<RequestApi>,
+    #[arg(long, value_name = "NAME", value_parser = str::parse::<LlmApi>, help_heading = ENDPOINT)]
+    api: Option<LlmApi>,
     /// send requests to this path instead of the API's
     #[arg(long, value_name = "PATH", help_heading = ENDPOINT)]
     endpoint: Option<String>,

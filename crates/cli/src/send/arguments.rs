@@ -218,7 +218,7 @@ impl SendArgs {
     fn job_defaults(&self) -> Result<JobDefaults, String> {
         let headers = self.headers.iter().map(|line| request::header(line)).collect::<Result<Vec<_>, _>>()?;
         let key_hosts = KeyHosts::new(self.url.as_deref(), &self.key_hosts)?.with_defaults(&headers);
-        let form = JobDefaults {
+        let job_defaults = JobDefaults {
             url: self.url.clone(),
             method: self.method.as_deref().map(request::method).transpose()?,
             headers,
@@ -228,18 +228,18 @@ impl SendArgs {
             body_fields: self.body_fields,
             key_hosts,
         };
-        form.check()?;
-        form.check_credentials()?;
-        Ok(form)
+        job_defaults.check()?;
+        job_defaults.check_credentials()?;
+        Ok(job_defaults)
     }
 
     /// Options of the sender.
-    fn sender_options(&self, form: &JobDefaults) -> Result<Options, String> {
+    fn sender_options(&self, job_defaults: &JobDefaults) -> Result<Options, String> {
         let keys = self.api_keys()?;
-        if keys.is_empty() && form.uses_key() {
+        if keys.is_empty() && job_defaults.uses_key() {
             return Err("'{key}' is used, but there is no API key; give --key, --keys-file or --keys-env".into());
         }
-        if !keys.is_empty() && form.key_hosts.is_empty() {
+        if !keys.is_empty() && job_defaults.key_hosts.is_empty() {
             return Err("no host may have the API keys; give --url, or --key-host HOST".into());
         }
         let read = |flag: &str, texts: &[String], unit: LimitUnit| {
@@ -251,19 +251,49 @@ impl SendArgs {
         let mut all = read("--limit", stated, LimitUnit::Requests)?;
         all.extend(read("--weight-limit", &self.weight_limits, LimitUnit::Weight)?);
         let (limits, host_limits) = HostLimit::split_by_host(all)?;
-        let way_in = match self.delay_bound {
-            DelayBoundArg::Given(bound) => Some(bound),
-            DelayBoundArg::Learnt | DelayBoundArg::Unknown => None,
+        let key_rules = key_window::KeyRules { limits, learns_pace: !is_unlimited, ..self.key_rules() };
+        let response_rules = ResponseRules {
+            success: self.success.0.clone(),
+            unauthorized_blames_key: !keys.is_empty(),
+            ..ResponseRules::default()
         };
-        let defaults = DispatchRules::default();
-        let rules = DispatchRules {
-            key: key_window::KeyRules {
-                limits,
-                ordered: self.ordered,
-                delay_bound: way_in,
-                learns_pace: !is_unlimited,
-                ..key_window::KeyRules::default()
+        let ttl_extension = self
+            .ttl
+            .filter(|_| self.renew_expired)
+            .map(|ttl| TtlExtensionOptions { max_times: self.retries, ttl_ms: Nanos::from(ttl).as_millis() });
+        Ok(Options {
+            rules: self.dispatch_rules(key_rules),
+            host_limits,
+            key_hosts: job_defaults.key_hosts.clone(),
+            response_rules,
+            response_check: AssertCheck::of_flags(&self.checks)?,
+            keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
+            keepalive: !self.no_keepalive,
+            connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
+            tls: self.tls()?,
+            // Responses are stored once: in the results file if there is one.
+            keep_responses: self.out.is_none() && !matches!(self.store_url()?, StoreUrl::Memory),
+            ttl_extension,
+            ..Options::default()
+        })
+    }
+
+    /// Rules of a key, without its limits.
+    fn key_rules(&self) -> key_window::KeyRules {
+        key_window::KeyRules {
+            ordered: self.ordered,
+            delay_bound: match self.delay_bound {
+                DelayBoundArg::Given(bound) => Some(bound),
+                DelayBoundArg::Learnt | DelayBoundArg::Unknown => None,
             },
+            ..key_window::KeyRules::default()
+        }
+    }
+
+    fn dispatch_rules(&self, key: key_window::KeyRules) -> DispatchRules {
+        let defaults = DispatchRules::default();
+        DispatchRules {
+            key,
             learns_delay_bound: self.delay_bound == DelayBoundArg::Learnt,
             max_in_flight: self.max_concurrency as usize,
             order: match self.order {
@@ -276,31 +306,7 @@ impl SendArgs {
             max_pause: self.max_pause.into(),
             delivery: if self.at_most_once { DeliveryGuarantee::AtMostOnce } else { DeliveryGuarantee::AtLeastOnce },
             ..defaults
-        };
-        let judge = ResponseRules {
-            success: self.success.0.clone(),
-            unauthorized_blames_key: !keys.is_empty(),
-            ..ResponseRules::default()
-        };
-        let renew = self
-            .ttl
-            .filter(|_| self.renew_expired)
-            .map(|ttl| TtlExtensionOptions { max_times: self.retries, ttl_ms: Nanos::from(ttl).as_millis() });
-        Ok(Options {
-            rules,
-            host_limits,
-            key_hosts: form.key_hosts.clone(),
-            response_rules: judge,
-            response_check: AssertCheck::of_flags(&self.checks)?,
-            keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
-            keepalive: !self.no_keepalive,
-            connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
-            tls: self.tls()?,
-            // Responses are stored once: in the results file if there is one.
-            keep_responses: self.out.is_none() && !matches!(self.store_url()?, StoreUrl::Memory),
-            ttl_extension: renew,
-            ..Options::default()
-        })
+        }
     }
 
     /// TLS configuration; None for the system's certificates.

@@ -60,11 +60,6 @@ impl UnsentAttempts {
         self.limits.budget.is_some()
     }
 
-    /// Whether the limit of the rate has stopped some of them, and no budget.
-    pub fn is_by_rate(&self) -> bool {
-        self.limits.rate && !self.is_by_budget()
-    }
-
     pub(super) fn add(&mut self, reason: LaunchReason, limit: UnsentLimit) {
         match reason {
             LaunchReason::Retry(_) => self.retries += 1,

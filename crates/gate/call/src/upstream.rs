@@ -198,7 +198,7 @@ impl Upstream {
         self.table().balancer.is_panicking()
     }
 
-    /// Records the result of a health check; the cause of a change by it is what was checked, and the result.
+    /// Records the result of a health check; `cause` says what was checked and the result, for a change by it.
     pub fn health_checked(&self, now: Nanos, host: HostSlot, ok: bool, cause: impl FnOnce() -> String) {
         let mut table = self.table();
         table.balancer.health_checked(now, host, ok);
@@ -214,8 +214,7 @@ impl Upstream {
         is_ejected
     }
 
-    /// Has changes of the conditions of hosts, and of the circuit, kept for [`Self::take_changes`], which `reader` is
-    /// woken for.
+    /// Keeps changes of the conditions of hosts, and of the circuit, for [`Self::take_changes`]; each wakes `reader`.
     pub fn keep_changes(&self, reader: &Arc<Notify>) {
         self.changes.set_reader(reader);
     }

@@ -11,11 +11,12 @@
 //!   `token_limit`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
-//! - `admin`: the admin listener
+//! - `admin`: the admin listener; `stop_handle`: stops from another thread
 //! - `health_checks`, `grpc_health`: active health checks; `condition_watch`: the log of hosts and circuits;
-//!   `resolver`: names of upstreams, [`dns`]: DNS of the
-//!   gateway's own; `metrics`: Prometheus metrics;
-//!   `call_spans`, `tracing`: traces for a collector
+//!   `resolver`: names of upstreams, [`dns`]: DNS of the gateway's own
+//! - `culprit_call`: a call at an upstream that sheds culprits; `token_call`: one with a limit of tokens;
+//!   `trailer_filter`: trailers of a request
+//! - `metrics`: Prometheus metrics; `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
@@ -62,6 +63,7 @@ mod runtime;
 mod sent_request;
 mod service;
 mod side_choice;
+mod stop_handle;
 mod token_call;
 mod token_limit;
 mod tracing;
@@ -80,6 +82,7 @@ use self::distributed_limits::{DistributedLimits, RenewalThread};
 pub use self::options::{Options, OtlpOptions};
 use self::runtime::GateRuntime;
 use self::service::Service;
+pub use self::stop_handle::GateStopHandle;
 use weir_base::Nanos;
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
@@ -87,7 +90,7 @@ use weir_server::{
     self as server, BoundAddress, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, Proxies,
     RunningServer, ServerError,
 };
-use weir_telemetry::{Exporter, ExporterCloseHandle, ExporterError};
+use weir_telemetry::{Exporter, ExporterError};
 
 /// Time to export the last traces at the end.
 const TRACE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -169,27 +172,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         logger: server.logger.clone(),
         distributed_limits: distributed_limits.clone(),
     };
-    let mut tls = Vec::new();
-    let mut listeners = Vec::new();
-    for listener in &config.listeners {
-        let server_tls = match &listener.tls {
-            Some(options) => {
-                let failed = |error| GateError::Certificates(listener.name.clone(), error);
-                let server_tls = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
-                tls.push((listener.name.clone(), Arc::clone(&server_tls)));
-                Some(server_tls)
-            }
-            None => None,
-        };
-        let (address, proxy_protocol) = (listener.address.clone(), listener.proxy_protocol.clone());
-        let name = format!("listener {}", listener.name);
-        let connection_limits = ConnectionLimits {
-            max: listener.max_connections,
-            max_per_address: listener.max_connections_per_address,
-            exempt: Proxies::clone(&config.trusted_proxies),
-        };
-        listeners.push(ListenerOptions { name, address, tls: server_tls, proxy_protocol, connection_limits });
-    }
+    let tls = listener_tls(config)?;
+    let mut listeners = listener_options(config, &tls);
     if listeners.is_empty() {
         listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));
     }
@@ -210,18 +194,42 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         }
         None => None,
     };
-    let listeners = config.listeners.clone();
     Ok(Gate {
         admin,
         server,
         config_cell,
-        listeners,
+        listeners: config.listeners.clone(),
         tls,
         certificate_watch,
         exporter,
         distributed_limits,
         renewal_thread,
     })
+}
+
+/// TLS of the listeners that have it, by name.
+fn listener_tls(config: &Config) -> Result<Vec<(String, Arc<ServerTls>)>, GateError> {
+    let with_tls = config.listeners.iter().filter_map(|listener| Some((&listener.name, listener.tls.as_ref()?)));
+    let started = with_tls.map(|(name, options)| match ServerTls::new(options.clone()) {
+        Ok(tls) => Ok((name.clone(), Arc::new(tls))),
+        Err(error) => Err(GateError::Certificates(name.clone(), error)),
+    });
+    started.collect()
+}
+
+fn listener_options(config: &Config, tls: &[(String, Arc<ServerTls>)]) -> Vec<ListenerOptions> {
+    let options = config.listeners.iter().map(|listener| ListenerOptions {
+        name: format!("listener {}", listener.name),
+        address: listener.address.clone(),
+        tls: tls.iter().find(|(name, _)| *name == listener.name).map(|(_, tls)| Arc::clone(tls)),
+        proxy_protocol: listener.proxy_protocol.clone(),
+        connection_limits: ConnectionLimits {
+            max: listener.max_connections,
+            max_per_address: listener.max_connections_per_address,
+            exempt: Proxies::clone(&config.trusted_proxies),
+        },
+    });
+    options.collect()
 }
 
 /// Validates what parsing cannot: certificates, schemas and URLs on this machine.
@@ -347,38 +355,5 @@ impl Gate {
     /// A handle that stops the gateway from another thread.
     pub fn stop_handle(&self) -> GateStopHandle {
         GateStopHandle { server: self.server.stop_handle(), traces: self.exporter.as_ref().map(Exporter::close_handle) }
-    }
-}
-
-/// Handle that stops a gateway from another thread; see [`Gate::stop_handle`].
-#[derive(Clone, Debug)]
-pub struct GateStopHandle {
-    server: server::StopHandle,
-    traces: Option<ExporterCloseHandle>,
-}
-
-impl GateStopHandle {
-    /// Stops accepting connections; requests in flight have `grace` from now, in place of the grace of an earlier call.
-    /// Returns at once.
-    pub fn stop(&self, grace: Duration) {
-        self.server.stop(grace);
-    }
-
-    /// Sets whether health checks say that nothing more is to be sent here. Calls are served all the same.
-    pub fn set_draining(&self, is_draining: bool) {
-        self.server.set_draining(is_draining);
-    }
-
-    /// Has each HTTP/1 connection end after its next response; see [`server::StopHandle`].
-    pub fn close_connections_after_responses(&self) {
-        self.server.close_connections_after_responses();
-    }
-
-    /// Ends the gateway without waiting for requests in flight or the last traces.
-    pub fn stop_now(&self) {
-        self.server.stop(Duration::ZERO);
-        if let Some(traces) = &self.traces {
-            traces.close_within(Nanos::ZERO);
-        }
     }
 }

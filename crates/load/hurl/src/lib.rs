@@ -50,6 +50,7 @@ mod reader;
 mod report;
 mod request;
 mod response;
+mod scalar;
 mod section;
 mod template;
 mod template_style;
@@ -88,7 +89,8 @@ pub use self::query::{CertificateAttribute, PlainQuery, QueryKind, ResponseQuery
 pub use self::report::ErrorReport;
 pub use self::request::HurlRequest;
 pub use self::response::{ExpectedResponse, ExpectedStatus, ExpectedVersion};
+pub use self::scalar::ScalarValue;
 pub use self::template::{Template, TemplatePart};
 pub use self::templated::Templated;
 pub use self::value::PredicateValue;
-pub use self::variable::{VariableDefinition, VariableValue};
+pub use self::variable::VariableDefinition;

@@ -6,6 +6,7 @@ use crate::error::{ParseError, Parsed};
 use crate::filter;
 use crate::position::TextPosition;
 use crate::reader::{Cursor, Reader};
+use crate::scalar::ScalarValue;
 use crate::value::PredicateValue;
 
 /// Test of a value, such as `== 200` or `not exists`.
@@ -162,15 +163,16 @@ impl PredicateOperator {
 
     /// Types that the operator allows, if the value's is not among them.
     fn type_error(self, value: &PredicateValue) -> Option<&'static str> {
-        use PredicateValue::{Bytes, Expression, Number, Regex, Text};
+        use PredicateValue::{Bytes, Expression, Regex, Scalar};
+        use ScalarValue::{Number, Text};
         let (is_allowed, expected) = match self {
             Self::Greater | Self::GreaterOrEqual | Self::Less | Self::LessOrEqual => {
-                (matches!(value, Number(_) | Text(_) | Expression(_)), "a number, a string or an expression")
+                (matches!(value, Scalar(Number(_) | Text(_)) | Expression(_)), "a number, a string or an expression")
             }
             Self::StartsWith | Self::EndsWith => {
-                (matches!(value, Text(_) | Bytes(_)), "a string, hex,...; or base64,...;")
+                (matches!(value, Scalar(Text(_)) | Bytes(_)), "a string, hex,...; or base64,...;")
             }
-            Self::Matches => (matches!(value, Text(_) | Regex(_)), "a regular expression: /.../ or \"...\""),
+            Self::Matches => (matches!(value, Scalar(Text(_)) | Regex(_)), "a regular expression: /.../ or \"...\""),
             Self::Equal | Self::NotEqual | Self::Contains | Self::Includes => (true, ""),
         };
         (!is_allowed).then_some(expected)

@@ -9,19 +9,14 @@ use crate::expression::Expression;
 use crate::number::NumberLiteral;
 use crate::pattern::RegexLiteral;
 use crate::reader::Reader;
+use crate::scalar::ScalarValue;
 use crate::template::Template;
 
 /// Value that a predicate compares with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PredicateValue {
-    /// `null`.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// Number.
-    Number(NumberLiteral),
-    /// String in double quotes or backticks.
-    Text(Template),
+    /// `null`, `true`, `false`, a number, or a string in double quotes or backticks.
+    Scalar(ScalarValue),
     /// Lines between ```` ``` ````.
     Block(TextBlock),
     /// Bytes.
@@ -37,12 +32,12 @@ pub enum PredicateValue {
 impl PredicateValue {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
         Ok(match reader.peek() {
-            Some('"') => Self::Text(Template::read_quoted(reader)?),
+            Some('"') => Self::Scalar(ScalarValue::Text(Template::read_quoted(reader)?)),
             Some('`') if TextBlock::is_start(reader) => Self::Block(TextBlock::read(reader)?),
-            Some('`') => Self::Text(Template::read_one_line(reader)?),
+            Some('`') => Self::Scalar(ScalarValue::Text(Template::read_one_line(reader)?)),
             Some('/') => Self::Regex(RegexLiteral::read(reader)?),
             Some('{') if reader.starts_with("{{") => Self::Expression(Expression::read(reader)?),
-            Some(c) if NumberLiteral::is_start(c) => Self::Number(NumberLiteral::read(reader)?),
+            Some(c) if NumberLiteral::is_start(c) => Self::Scalar(ScalarValue::Number(NumberLiteral::read(reader)?)),
             _ if BytesLiteral::is_start(reader) => Self::Bytes(BytesLiteral::read(reader)?),
             _ if Template::is_file(reader) => Self::File(Template::read_file(reader)?),
             _ => return Self::read_word(reader),
@@ -51,11 +46,9 @@ impl PredicateValue {
 
     fn read_word(reader: &mut Reader<'_>) -> Parsed<Self> {
         let start = reader.cursor();
-        match reader.take_word() {
-            "null" => Ok(Self::Null),
-            "true" => Ok(Self::Bool(true)),
-            "false" => Ok(Self::Bool(false)),
-            _ => Err(reader.expected_at(start, "a value, such as \"text\", 12, true, null or {{variable}}")),
+        match ScalarValue::of_word(reader.take_word()) {
+            Some(value) => Ok(Self::Scalar(value)),
+            None => Err(reader.expected_at(start, "a value, such as \"text\", 12, true, null or {{variable}}")),
         }
     }
 }
@@ -63,10 +56,7 @@ impl PredicateValue {
 impl fmt::Display for PredicateValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Null => f.write_str("null"),
-            Self::Bool(value) => value.fmt(f),
-            Self::Number(number) => number.fmt(f),
-            Self::Text(template) => template.quoted().fmt(f),
+            Self::Scalar(value) => value.fmt(f),
             Self::Block(block) => block.fmt(f),
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::File(name) => name.as_file().fmt(f),

@@ -6,6 +6,7 @@ use crate::error::Parsed;
 use crate::expression;
 use crate::number::NumberLiteral;
 use crate::reader::Reader;
+use crate::scalar::ScalarValue;
 use crate::template::Template;
 
 /// `name=value`.
@@ -13,21 +14,8 @@ use crate::template::Template;
 pub struct VariableDefinition {
     /// Name: letters, digits, `-` and `_`.
     pub name: String,
-    /// Value.
-    pub value: VariableValue,
-}
-
-/// Value of a variable, typed as in the `variable` option.
-#[derive(Clone, Debug, PartialEq)]
-pub enum VariableValue {
-    /// `null`.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// Number.
-    Number(NumberLiteral),
-    /// Text, in double quotes if it could be taken for another type.
-    Text(Template),
+    /// Value, with its type. Text is in double quotes if it could be taken for another type.
+    pub value: ScalarValue,
 }
 
 impl VariableDefinition {
@@ -44,51 +32,34 @@ impl VariableDefinition {
         reader.skip_spaces();
         reader.need("=")?;
         reader.skip_spaces();
-        Ok(Self { name: name.to_owned(), value: VariableValue::read(reader)? })
+        Ok(Self { name: name.to_owned(), value: read_value(reader)? })
     }
 }
 
-impl VariableValue {
-    fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
-        if reader.starts_with("\"") {
-            return Ok(Self::Text(Template::read_quoted(reader)?));
-        }
-        let start = reader.cursor();
-        if let Some(value) = Self::read_typed(reader) {
-            return Ok(value);
-        }
-        reader.seek(start);
-        Ok(Self::Text(Template::read_value(reader)?))
+/// Reads a value; it is text, without quotes or with them, unless its word is of another type.
+fn read_value(reader: &mut Reader<'_>) -> Parsed<ScalarValue> {
+    if reader.starts_with("\"") {
+        return Ok(ScalarValue::Text(Template::read_quoted(reader)?));
     }
+    let start = reader.cursor();
+    if let Some(value) = read_typed(reader) {
+        return Ok(value);
+    }
+    reader.seek(start);
+    Ok(ScalarValue::Text(Template::read_value(reader)?))
+}
 
-    /// Reads a value that is not text, if its word ends with it: `12x` is text.
-    fn read_typed(reader: &mut Reader<'_>) -> Option<Self> {
-        let value = match reader.peek()? {
-            c if NumberLiteral::is_start(c) => Self::Number(NumberLiteral::read(reader).ok()?),
-            _ => match reader.take_word() {
-                "null" => Self::Null,
-                "true" => Self::Bool(true),
-                "false" => Self::Bool(false),
-                _ => return None,
-            },
-        };
-        reader.is_word_end().then_some(value)
-    }
+/// Reads a value that is not text, if its word ends with it: `12x` is text.
+fn read_typed(reader: &mut Reader<'_>) -> Option<ScalarValue> {
+    let value = match reader.peek()? {
+        c if NumberLiteral::is_start(c) => ScalarValue::Number(NumberLiteral::read(reader).ok()?),
+        _ => ScalarValue::of_word(reader.take_word())?,
+    };
+    reader.is_word_end().then_some(value)
 }
 
 impl fmt::Display for VariableDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.value)
-    }
-}
-
-impl fmt::Display for VariableValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Bool(value) => value.fmt(f),
-            Self::Number(number) => number.fmt(f),
-            Self::Text(template) => template.quoted().fmt(f),
-        }
     }
 }

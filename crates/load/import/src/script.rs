@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use weir_hurl::{
     Assertion, Capture, ExpectedResponse, ExpectedStatus, OptionName, OptionValue, QueryKind, RequestOption,
-    ResponseQuery, Template, TextPosition, TextQuery, VariableDefinition, VariableValue,
+    ResponseQuery, ScalarValue, Template, TextPosition, TextQuery, VariableDefinition,
 };
 
 use crate::builder;
@@ -113,7 +113,7 @@ fn set_before(statement: &str, step: &mut ImportedStep, session: &mut ImportSess
         _ => return false,
     };
     let Ok(template) = Template::parse(expression) else { return false };
-    let definition = VariableDefinition { name: session.names.name(name), value: VariableValue::Text(template) };
+    let definition = VariableDefinition { name: session.names.name(name), value: ScalarValue::Text(template) };
     step.request.options.push(RequestOption {
         name: OptionName::Variable,
         value: OptionValue::Variable(definition),

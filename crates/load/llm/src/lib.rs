@@ -3,7 +3,7 @@
 //! - [`Dataset`]: prompts and conversations of a file, whose kind is detected from its content
 //! - [`RandomPrompts`]: prompts of random words, by seed; [`TokenCount`]: how many
 //! - [`PromptSource`]: either of them, with a prefix that prompts share
-//! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common
+//! - [`RequestSettings`]: the API of an endpoint, and what all requests of a load have in common
 //! - [`RequestBodies`]: the body of a turn, written when it is needed
 //! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
 //! - [`load`]: edge: options of a load, and its conversations; all else is pure
@@ -36,5 +36,5 @@ pub use self::dataset::{Dataset, DatasetError, DatasetKind, ImageReader};
 pub use self::prompt_source::{PromptOrder, PromptSource};
 pub use self::random_prompts::RandomPrompts;
 pub use self::reply_text::{ReplyParts, push_reply_text};
-pub use self::request::{BodyTemplate, RequestApi, RequestBodies, RequestSettings};
+pub use self::request::{BodyTemplate, RequestBodies, RequestSettings};
 pub use self::token_count::TokenCount;

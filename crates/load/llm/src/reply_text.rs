@@ -76,7 +76,7 @@ fn push_event_text(api: LlmApi, parts: ReplyParts, data: &[u8], out: &mut Vec<u8
                 push(member(block, b"text"));
             }
         }
-        LlmApi::Ollama => {
+        LlmApi::Ollama | LlmApi::OllamaGenerate => {
             let message = member(data, b"message");
             if has_all {
                 push(message.and_then(|message| member(message, b"thinking")).or_else(|| member(data, b"thinking")));

@@ -13,8 +13,6 @@ impl CloseCode {
     pub const GOING_AWAY: Self = Self(1001);
     /// A violation of the protocol.
     pub const PROTOCOL: Self = Self(1002);
-    /// Data of a type that is not accepted.
-    pub const UNSUPPORTED: Self = Self(1003);
     /// A close frame without a code; never sent.
     pub const ABSENT: Self = Self(1005);
     /// An end without a close frame; never sent.
@@ -25,8 +23,6 @@ impl CloseCode {
     pub const POLICY: Self = Self(1008);
     /// A message above the limit of the receiver.
     pub const TOO_BIG: Self = Self(1009);
-    /// An extension that the server has not negotiated.
-    pub const EXTENSION: Self = Self(1010);
     /// An error of the server.
     pub const INTERNAL: Self = Self(1011);
 

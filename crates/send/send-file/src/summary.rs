@@ -31,11 +31,18 @@ const SCHEMA_VERSION: u32 = 2;
 
 impl SendSummary {
     pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, store: &str, interrupted: bool) -> Self {
-        let stats = lock(&watch.stats);
         let duration_s = watch.elapsed().as_secs_f64();
+        Self {
+            json: Self::json_of(watch, taken, duration_s, interrupted),
+            text: Self::text_of(watch, taken, duration_s, store),
+            counts: watch.counts,
+        }
+    }
+
+    fn json_of(watch: &SendMonitor, taken: &InputCounts, duration_s: f64, interrupted: bool) -> Value {
+        let stats = lock(&watch.stats);
         let rate_per_s = stats.done as f64 / duration_s.max(1e-9);
         let counts = watch.counts;
-        let main_failure = stats.failures.top();
         let limit_s: Map<String, Value> = watch.limit_seconds().fold(Map::new(), |mut all, (name, s)| {
             let before = all.get(name).and_then(Value::as_f64).unwrap_or(0.0);
             all.insert(name.to_owned(), json!(round(before + s)));
@@ -54,7 +61,7 @@ impl SendSummary {
                 (name.clone(), value)
             })
             .collect();
-        let json = json!({
+        json!({
             "weir": env!("CARGO_PKG_VERSION"),
             "schema": SCHEMA_VERSION,
             "done": stats.done,
@@ -84,16 +91,21 @@ impl SendSummary {
             "limited_by": watch.main_limit().map(|(limit, _)| limit.name()),
             "limit_s": limit_s,
             "tokens": stats.tokens.as_ref().map(TokenCounts::json),
-            "main_failure": main_failure.as_ref().map(|top| {
+            "main_failure": stats.failures.top().map(|top| {
                 json!({ "cause": top.cause, "requests": top.count, "body": top.body, "remedy": top.remedy })
             }),
-        });
+        })
+    }
+
+    fn text_of(watch: &SendMonitor, taken: &InputCounts, duration_s: f64, store: &str) -> String {
+        let stats = lock(&watch.stats);
         let mut text = String::new();
         // Writing to memory does not fail.
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<14}{value}");
         };
         let duration = duration_text(Nanos::from_secs_f64(duration_s));
+        let rate_per_s = stats.done as f64 / duration_s.max(1e-9);
         line("done", format!("{} in {duration}, {}/s", count(stats.done), rate(rate_per_s)));
         line(
             "failed",
@@ -106,7 +118,7 @@ impl SendSummary {
                 count(stats.expired)
             ),
         );
-        if let Some(top) = &main_failure {
+        if let Some(top) = stats.failures.top() {
             line("", format!("most of them {}", top.text()));
         }
         drop(stats);
@@ -119,7 +131,7 @@ impl SendSummary {
             if stats.in_results > 0 { format!(", {} in the results already", stats.in_results) } else { String::new() };
         line("jobs", jobs + &known);
         if taken.accepted == 0 && taken.duplicates > 0 && stats.done == 0 && stats.failed == 0 {
-            line("", duplicates_text(store, &counts));
+            line("", duplicates_text(store, &watch.counts));
         }
         for (name, text) in stats.tokens.iter().flat_map(TokenCounts::lines) {
             line(name, single_line(&text));
@@ -127,7 +139,7 @@ impl SendSummary {
         line("response", percentiles_text(&stats.response_time));
         line("service", percentiles_text(&stats.service_time));
         line("lateness", percentiles_text(&stats.lateness));
-        line("queue", format!("{} now, mean {:.0}", count(counts.open_jobs()), watch.mean_open_jobs()));
+        line("queue", format!("{} now, mean {:.0}", count(watch.counts.open_jobs()), watch.mean_open_jobs()));
         if stats.keys().len() > 1 {
             for (name, of_key) in stats.keys().iter().zip(&stats.per_key) {
                 let disabled = of_key.disabled_reason.as_ref();
@@ -142,7 +154,7 @@ impl SendSummary {
         for pause in watch.pauses() {
             let _ = writeln!(text, "{:<14}{}", "paused", single_line(&pause.phrase()));
         }
-        Self { json, text, counts }
+        text
     }
 
     /// Jobs in each state at the end of the run.

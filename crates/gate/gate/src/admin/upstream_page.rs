@@ -7,9 +7,10 @@ use super::{AdminState, pages};
 use crate::config_cell::ConfigCell;
 use crate::gate_route::GateRoute;
 use crate::local_responses;
-use crate::runtime::GateRuntime;
+use crate::runtime::{GateRuntime, UpstreamRuntime};
 use weir_base::Nanos;
 use weir_call::{PermitPool, Upstream};
+use weir_machine::lock::lock;
 use weir_resilience::ratelimit::top_callers::RejectedCaller;
 use weir_resilience::upstream::circuit_breaker::State;
 use weir_server::ResponseBody;
@@ -17,8 +18,8 @@ use weir_server::ResponseBody;
 /// All upstreams.
 pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
     let (runtime, now) = (config_cell.get(), config_cell.now());
-    let of = |(name, it): &(String, crate::runtime::UpstreamRuntime)| {
-        let upstream = &it.upstream;
+    let object = |(name, runtime): &(String, UpstreamRuntime)| {
+        let upstream = &runtime.upstream;
         let hosts = upstream.hosts(now).into_iter().map(|host| {
             json!({
                 "host": host.origin.name(),
@@ -39,7 +40,7 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
             "throttling": upstream.throttling_until().is_some(),
         })
     };
-    runtime.upstreams.iter().map(of).collect()
+    runtime.upstreams.iter().map(object).collect()
 }
 
 /// Name of the state of an upstream's circuit breaker, if there is one.
@@ -59,14 +60,15 @@ pub(super) fn counts(all: impl IntoIterator<Item = (&'static str, u64)>) -> Valu
 /// All concurrency limits.
 pub(super) fn limits(config_cell: &ConfigCell) -> Value {
     let (runtime, now) = (config_cell.get(), config_cell.now());
-    let of_upstreams = runtime.upstreams.iter().filter_map(|(name, it)| {
-        let permits = it.upstream.permits()?;
+    let of_upstreams = runtime.upstreams.iter().filter_map(|(name, runtime)| {
+        let permits = runtime.upstream.permits()?;
         Some(limit("upstream", name, permits))
     });
-    let of_routes = runtime.routes.iter().filter_map(|it| Some(limit("route", &it.name, it.plan().permits.as_ref()?)));
-    let budgets = runtime.routes.iter().filter_map(|it| {
-        let remaining = weir_machine::lock::lock(it.plan().budget.as_ref()?).remaining(now);
-        Some(json!({ "route": it.name, "retry_budget_remaining": remaining }))
+    let of_routes =
+        runtime.routes.iter().filter_map(|route| Some(limit("route", &route.name, route.plan().permits.as_ref()?)));
+    let budgets = runtime.routes.iter().filter_map(|route| {
+        let remaining = lock(route.plan().budget.as_ref()?).remaining(now);
+        Some(json!({ "route": route.name, "retry_budget_remaining": remaining }))
     });
     json!({
         "concurrency": of_upstreams.chain(of_routes).collect::<Vec<_>>(),
@@ -93,10 +95,11 @@ fn rejected_callers(runtime: &GateRuntime, now: Nanos) -> Value {
     listed.collect()
 }
 
-fn limit(of: &str, name: &str, permits: &PermitPool) -> Value {
+/// A limit of an upstream or of a route, which `kind` says.
+fn limit(kind: &str, name: &str, permits: &PermitPool) -> Value {
     let slots = permits.slots();
     json!({
-        of: name,
+        kind: name,
         "limit": slots.limit(),
         "in_flight": slots.in_flight(),
         "queue_length": slots.waiting(),
@@ -110,10 +113,11 @@ fn limit(of: &str, name: &str, permits: &PermitPool) -> Value {
 /// hosts have to be left.
 pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, eject: bool) -> Response<ResponseBody> {
     let (runtime, now) = (state.config_cell.get(), state.config_cell.now());
-    let Some((_, it)) = runtime.upstreams.iter().find(|(known, _)| known == name) else {
+    let Some((_, upstream_runtime)) = runtime.upstreams.iter().find(|(known, _)| known == name) else {
         return local_responses::text(StatusCode::NOT_FOUND, "no upstream of this name; GET /upstreams lists them");
     };
-    let hosts = it.upstream.hosts(now);
+    let upstream = &upstream_runtime.upstream;
+    let hosts = upstream.hosts(now);
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let wanted = pairs.filter(|(key, _)| key == "host").map(|(_, value)| value.into_owned()).next();
     let host = match &wanted {
@@ -126,8 +130,8 @@ pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, e
     };
     let host_name = host.origin.name();
     if !eject {
-        it.upstream.health_checked(now, host.slot, true, || "restored by hand".to_owned());
-    } else if !it.upstream.eject_by_operator(now, host.slot) {
+        upstream.health_checked(now, host.slot, true, || "restored by hand".to_owned());
+    } else if !upstream.eject_by_operator(now, host.slot) {
         let line = "not ejected: too few hosts would be left (health.panic_threshold of the upstream)";
         return local_responses::text(StatusCode::CONFLICT, line);
     }

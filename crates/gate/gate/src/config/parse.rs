@@ -62,16 +62,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let certificate_headers =
         root.get("client_certificate_headers").and_then(|node| Some(client_certificate_headers(&node.table()?)));
     let forwarding = root.get("forwarding_headers").and_then(|node| Some(forwarding_headers(&node.table()?)));
-    let mut paths = PathRule::default();
-    if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
-        paths.merge_slashes = merge;
-    }
-    if let Some(node) = root.get("ambiguous_paths") {
-        paths.pass_ambiguous = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
-    }
-    if let Some(node) = root.get("path_parameters") {
-        paths.pass_parameters = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
-    }
+    let path_rule = path_rule(root);
 
     let upstreams = root.get("upstreams");
     let of_upstreams = named_nodes(upstreams.as_ref());
@@ -82,7 +73,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         upstreams: of_upstreams.iter().map(|it| it.key).collect(),
         policies,
         listeners: listeners.iter().map(|it| it.name.as_str()).collect(),
-        path_rule: paths,
+        path_rule,
         has_culprits: upstreams.iter().any(|it| it.culprits.is_some()),
     };
 
@@ -116,23 +107,15 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     }
     // A route with an error may be the one that uses an upstream or policy.
     if routes.len() == nodes.len() {
-        let uses = |route: &RouteConfig, name: &str| {
-            route.upstreams.iter().any(|it| it.name == name)
-                || route.mirror.as_ref().is_some_and(|mirror| mirror.upstream == name)
-        };
-        for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| uses(&of.route, it.key))) {
-            notes.warning(it.start, &it.node.path, "no route uses this upstream", "leave it out");
-        }
+        warn_unused_upstreams(&of_upstreams, &routes, notes);
         let is_shared = |route: &RouteConfig| {
             let policy = &route.policy.policy;
             route.rate.is_some() || policy.allows_extra_attempts() && policy.budget.is_some()
         };
-        if let Some(node) = cluster.filter(|_| !routes.iter().any(|of| is_shared(&of.route))) {
+        if let Some(node) = cluster.filter(|_| !routes.iter().any(|parsed| is_shared(&parsed.route))) {
             node.warn("no route has a rate limit or a budget to share", "leave it out");
         }
-        for it in of_policies.iter().filter(|it| !routes.iter().any(|of| of.policy.as_deref() == Some(it.key))) {
-            notes.warning(it.start, &it.node.path, "no route uses this policy", "leave it out");
-        }
+        warn_unused_policies(&of_policies, &routes, notes);
     }
     Config {
         listen,
@@ -144,11 +127,42 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         trusted_proxies: Arc::new(Proxies::new(trusted_proxies)),
         client_certificate_headers: Arc::new(certificate_headers.unwrap_or_default()),
         forwarding_headers: Arc::new(forwarding.unwrap_or_default()),
-        path_rule: paths,
+        path_rule,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),
         distributed_limits,
         warnings: Vec::new(),
+    }
+}
+
+/// `merge_slashes`, `ambiguous_paths` and `path_parameters`.
+fn path_rule(root: &DocumentTable<'_>) -> PathRule {
+    let mut rule = PathRule::default();
+    if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
+        rule.merge_slashes = merge;
+    }
+    if let Some(node) = root.get("ambiguous_paths") {
+        rule.pass_ambiguous = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
+    }
+    if let Some(node) = root.get("path_parameters") {
+        rule.pass_parameters = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
+    }
+    rule
+}
+
+fn warn_unused_upstreams(upstreams: &[NamedNode<'_>], routes: &[ParsedRoute<'_>], notes: &Diagnostics<'_>) {
+    let uses = |route: &RouteConfig, name: &str| {
+        route.upstreams.iter().any(|upstream| upstream.name == name)
+            || route.mirror.as_ref().is_some_and(|mirror| mirror.upstream == name)
+    };
+    for upstream in upstreams.iter().filter(|it| !routes.iter().any(|parsed| uses(&parsed.route, it.key))) {
+        notes.warning(upstream.start, &upstream.node.path, "no route uses this upstream", "leave it out");
+    }
+}
+
+fn warn_unused_policies(policies: &[NamedNode<'_>], routes: &[ParsedRoute<'_>], notes: &Diagnostics<'_>) {
+    for policy in policies.iter().filter(|it| !routes.iter().any(|parsed| parsed.policy.as_deref() == Some(it.key))) {
+        notes.warning(policy.start, &policy.node.path, "no route uses this policy", "leave it out");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fair use of high priorities: which callers' claims of a high priority are honored.
+//! Fair use of high priorities: which callers' claims of a high priority are honoured.
 //!
 //! Under overload the lowest priorities are shed first. A caller then gains by marking all its calls urgent, and where
 //! callers set the priority, soon all do. So the claims of a caller are bounded by its *fair share*: the part of the
@@ -8,7 +8,7 @@
 //!
 //! Fair is max-min fair: a caller that requests less than an equal part gets its requests, and the remainder is divided
 //! among the others. So there is a level, and each caller's share is the minimum of its requests and the level. A flood
-//! of calls does not raise the level. While all calls are accepted there is no level, and all claims are honored.
+//! of calls does not raise the level. While all calls are accepted there is no level, and all claims are honoured.
 //!
 //! Counts are of the last `window` and decay evenly. The level is computed 32 times per window, in one pass over the
 //! table (about 10 us for 4,096 callers), so it lags a little behind a flood. A caller's claims so far are then capped
@@ -28,9 +28,9 @@ use weir_base::set_cache::SetCache;
 pub struct PriorityFairnessRule {
     /// Time for which calls count.
     pub window: Nanos,
-    /// Multiple of the fair share up to which claims are honored; at least 1. Dishonest callers gain the part above 1.
+    /// Multiple of the fair share up to which claims are honoured; at least 1. Dishonest callers gain the part above 1.
     pub slack: f64,
-    /// Claims of a caller that are always honored, per window.
+    /// Claims of a caller that are always honoured, per window.
     pub min_claims: f64,
     /// Maximum number of callers in the table, rounded up to 16 times a power of two.
     pub entries: usize,
@@ -44,7 +44,7 @@ impl Default for PriorityFairnessRule {
 }
 
 impl PriorityFairnessRule {
-    /// The most entries that there can be; a pass over them takes about a millisecond.
+    /// Maximum of `entries`; a pass over so many takes about a millisecond.
     pub const MAX_ENTRIES: usize = 1 << 18;
 
     /// Fault of the first invalid field; `None` if the rule is valid.
@@ -66,13 +66,13 @@ impl PriorityFairnessRule {
     }
 }
 
-/// The level is found so often in a window.
+/// Number of times that the level is computed in a window.
 const STEPS_PER_WINDOW: u64 = 32;
 /// Fraction of a count that remains after a step: the weight of a call falls to 1/e in a window.
 const STEP_DECAY_FACTOR: f64 = 1.0 - 1.0 / STEPS_PER_WINDOW as f64;
 /// Count below which a caller's entry is cleared, in calls.
 const MIN_REQUESTED_CALLS: f64 = 0.01;
-/// Callers are sorted by what they ask for, from 1 to 2^32 calls, sixteen classes to a doubling.
+/// Classes of callers by their requested calls, from 1 to 2^32: 2^`CLASS_BITS` in each doubling.
 const CLASS_BITS: u32 = 4;
 const DEMAND_CLASSES: usize = 32 << CLASS_BITS;
 
@@ -88,7 +88,7 @@ struct CallerUsage {
 pub struct PriorityFairness {
     rule: PriorityFairnessRule,
     callers: SetCache<CallerUsage>,
-    /// Of all callers, those that were forgotten included.
+    /// Calls of all callers, evicted ones included.
     requested: f64,
     accepted: f64,
     /// Fair share of one caller, in calls per window; infinite while all can be served.
@@ -97,7 +97,7 @@ pub struct PriorityFairness {
 }
 
 impl PriorityFairness {
-    /// Empty table: all claims are honored.
+    /// Empty table: all claims are honoured.
     pub fn new(rule: PriorityFairnessRule) -> Self {
         let callers = SetCache::new(rule.entries.min(PriorityFairnessRule::MAX_ENTRIES));
         Self { rule, callers, requested: 0.0, accepted: 0.0, level: f64::INFINITY, step: 0 }
@@ -107,7 +107,7 @@ impl PriorityFairness {
     pub fn arrived(&mut self, now: Nanos, key: u64) {
         self.advance(now);
         self.requested += 1.0;
-        self.callers.get_or_insert(key, |of| of.requested).requested += 1.0;
+        self.callers.get_or_insert(key, |usage| usage.requested).requested += 1.0;
     }
 
     /// Counts an admitted call, of any caller.
@@ -117,17 +117,17 @@ impl PriorityFairness {
     }
 
     /// Whether a caller's latest arrival may have the high priority that it claims; if so, the claim is counted. A call
-    /// whose claim is not honored has the lowest priority.
+    /// whose claim is not honoured has the lowest priority.
     pub fn honours(&mut self, now: Nanos, key: u64) -> bool {
         self.advance(now);
-        let most = self.max_claims();
-        let of = self.callers.get_or_insert(key, |of| of.requested);
-        let alone = self.requested - of.requested < 0.5;
-        let honoured = alone || of.claimed + 1.0 <= most;
-        if honoured {
-            of.claimed += 1.0;
+        let max_claims = self.max_claims();
+        let usage = self.callers.get_or_insert(key, |usage| usage.requested);
+        let is_alone = self.requested - usage.requested < 0.5;
+        let is_honoured = is_alone || usage.claimed + 1.0 <= max_claims;
+        if is_honoured {
+            usage.claimed += 1.0;
         }
-        honoured
+        is_honoured
     }
 
     /// Maximum number of claims of one caller per window; infinite while all callers can be served.
@@ -135,7 +135,7 @@ impl PriorityFairness {
         (self.level * self.rule.slack).max(self.rule.min_claims)
     }
 
-    /// Lets what was counted fade, and finds the level, if a step is over.
+    /// Decays the counts and computes the level, if a step has ended.
     fn advance(&mut self, now: Nanos) {
         let step = now.0 / self.rule.window.0.div_ceil(STEPS_PER_WINDOW).max(1);
         if step <= self.step {
@@ -144,37 +144,37 @@ impl PriorityFairness {
         let kept = STEP_DECAY_FACTOR.powi(i32::try_from(step - self.step).unwrap_or(i32::MAX));
         self.step = step;
         self.level = self.find_level();
-        let most = self.max_claims();
-        for of in self.callers.values_mut() {
-            let requested = of.requested * kept;
-            *of = if requested < MIN_REQUESTED_CALLS {
+        let max_claims = self.max_claims();
+        for usage in self.callers.values_mut() {
+            let requested = usage.requested * kept;
+            *usage = if requested < MIN_REQUESTED_CALLS {
                 CallerUsage::default()
             } else {
-                CallerUsage { requested, claimed: of.claimed.min(most) * kept }
+                CallerUsage { requested, claimed: usage.claimed.min(max_claims) * kept }
             };
         }
         self.requested *= kept;
         self.accepted *= kept;
     }
 
-    /// The level at which the shares of all add up to what was accepted; to less than a tenth.
+    /// Level at which all shares add up to the accepted calls, within a tenth.
     fn find_level(&self) -> f64 {
         if self.accepted >= self.requested * 0.999 {
             return f64::INFINITY;
         }
         let mut classes = [(0_u32, 0.0); DEMAND_CLASSES];
         let (mut callers, mut known) = (0.0, 0.0);
-        for of in self.callers.values().filter(|of| of.requested > 0.0) {
-            let class = &mut classes[class(of.requested)];
-            *class = (class.0 + 1, class.1 + of.requested);
+        for usage in self.callers.values().filter(|usage| usage.requested > 0.0) {
+            let class = &mut classes[class(usage.requested)];
+            *class = (class.0 + 1, class.1 + usage.requested);
             callers += 1.0;
-            known += of.requested;
+            known += usage.requested;
         }
-        // Those that were forgotten are taken to get as much of what they ask for as all do.
+        // Evicted callers are assumed to get the same fraction of their requests as all others.
         let mut remaining = self.accepted * (known / self.requested).min(1.0);
         for (count, requested) in classes.into_iter().filter(|class| class.0 > 0) {
             let count = f64::from(count);
-            // Their mean stands for all of a class.
+            // All callers of a class count as its mean.
             if requested / count * callers >= remaining {
                 return (remaining / callers).max(0.0);
             }
@@ -185,7 +185,8 @@ impl PriorityFairness {
     }
 }
 
-/// The first bits of a float are its logarithm, nearly: linear between the powers of two.
+/// Class of a caller with so many requested calls. The first bits of a float are nearly its logarithm: linear between the
+/// powers of two.
 fn class(requested: f64) -> usize {
     let bits = |of: f64| of.to_bits() >> (f64::MANTISSA_DIGITS - 1 - CLASS_BITS);
     ((bits(requested.max(1.0)) - bits(1.0)) as usize).min(DEMAND_CLASSES - 1)

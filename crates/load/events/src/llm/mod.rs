@@ -1,6 +1,6 @@
 //! Events of language models' APIs: tokens, usage and errors, read without building a tree.
 //!
-//! - [`LlmApi`]: the API, which decides where to look
+//! - [`LlmApi`]: the API: its path, and where its responses have tokens
 //! - [`LlmEvent`]: text of a token, usage, end, error
 //!
 //! An event with a token is one whose text is not empty; an event that only announces a role or ends a message is not
@@ -8,6 +8,7 @@
 //! names whose data is not JSON, since providers add types of events (Anthropic, "Versioning").
 
 mod anthropic;
+mod llm_api;
 mod members;
 mod ollama;
 mod openai;
@@ -16,30 +17,11 @@ mod tgi;
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
 use weir_json::{JsonTextError, unescaped};
 
 use self::members::{each_element, each_member, is_text};
 
-/// HTTP API by which a language model is served: it decides where a response has its tokens and usage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LlmApi {
-    /// OpenAI's chat completions.
-    Chat,
-    /// OpenAI's completions.
-    Completions,
-    /// OpenAI's responses.
-    Responses,
-    /// OpenAI's embeddings, which have usage and no tokens.
-    Embeddings,
-    /// Anthropic's messages.
-    Messages,
-    /// Ollama's `/api/chat` and `/api/generate`.
-    Ollama,
-    /// `/generate_stream` and `/generate` of Text Generation Inference.
-    Tgi,
-}
+pub use self::llm_api::LlmApi;
 
 /// Kind of a token's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,33 +74,6 @@ impl LlmEvent {
 }
 
 impl LlmApi {
-    /// All APIs.
-    pub const ALL: [Self; 7] =
-        [Self::Chat, Self::Completions, Self::Responses, Self::Embeddings, Self::Messages, Self::Ollama, Self::Tgi];
-
-    /// Name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Completions => "completions",
-            Self::Responses => "responses",
-            Self::Embeddings => "embeddings",
-            Self::Messages => "messages",
-            Self::Ollama => "ollama",
-            Self::Tgi => "tgi",
-        }
-    }
-
-    /// Parses a name.
-    ///
-    /// # Errors
-    /// An unknown name, with the known ones.
-    pub fn parse(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|api| api.name() == name).ok_or_else(|| {
-            format!("unknown API '{name}'; choose chat, completions, responses, embeddings, messages, ollama or tgi")
-        })
-    }
-
     /// Reads an event by its name, which is empty without one; none for a heartbeat.
     ///
     /// # Errors
@@ -171,14 +126,9 @@ impl LlmApi {
             Self::Chat | Self::Completions | Self::Embeddings => openai::read(data, event),
             Self::Responses => responses::read(data, event),
             Self::Messages => anthropic::read(data, event),
-            Self::Ollama => ollama::read(data, event),
+            Self::Ollama | Self::OllamaGenerate => ollama::read(data, event),
             Self::Tgi => tgi::read(data, event),
         }
-    }
-
-    /// Whether responses have tokens; embeddings have none.
-    pub fn has_tokens(self) -> bool {
-        self != Self::Embeddings
     }
 }
 

@@ -135,11 +135,23 @@ fn broken_json_is_an_error() {
 }
 
 #[test]
-fn an_api_is_chosen_by_name() {
+fn an_api_is_known_by_its_path_and_its_path_is_added_once() {
     for api in LlmApi::ALL {
-        assert_eq!(LlmApi::parse(api.name()), Ok(api));
+        assert_eq!(api.name().parse(), Ok(api));
+        for streams in [true, false] {
+            let path = api.path(streams);
+            assert_eq!(LlmApi::of_path(path), Some(api));
+            for given in ["", "/", path] {
+                assert_eq!(api.target_path(given, streams), path, "{given}");
+            }
+            assert_eq!(api.target_path("/x/?key=1", streams), format!("/x{path}?key=1"));
+        }
     }
-    assert!(LlmApi::parse("openai").is_err_and(|error| error.starts_with("unknown API 'openai'; choose chat")));
+    assert_eq!(LlmApi::Chat.target_path("/openai/v1/", true), "/openai/v1/chat/completions");
+    assert_eq!(LlmApi::of_path("/openai/chat/completions?v=1"), Some(LlmApi::Chat));
+    assert_eq!(LlmApi::of_path("/v1"), None);
+    assert_eq!("openai-chat".parse(), Ok(LlmApi::Chat));
+    assert!("gpt".parse::<LlmApi>().is_err_and(|why| why.starts_with("unknown API 'gpt'; choose chat, ")));
 }
 
 proptest! {

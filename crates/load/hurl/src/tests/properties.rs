@@ -6,8 +6,8 @@ use proptest::sample::select;
 use super::{print_and_read, shape};
 use crate::{
     BodyContent, Comment, ErrorReport, Expression, FieldTemplate, HurlBody, HurlEntry, HurlFile, HurlRequest, JsonText,
-    MultipartField, MultipartValue, OptionName, OptionValue, RequestOption, Template, TemplatePart, TextPosition,
-    VariableDefinition, VariableValue, parse,
+    MultipartField, MultipartValue, OptionName, OptionValue, RequestOption, ScalarValue, Template, TemplatePart,
+    TextPosition, VariableDefinition, parse,
 };
 
 /// Pieces of files, valid and not, that are put together at random.
@@ -156,7 +156,7 @@ fn option() -> impl Strategy<Value = RequestOption> {
         (name(), proptest::option::of(name()))
             .prop_map(|(file, password)| (OptionName::Cert, OptionValue::Certificate { file, password })),
         template().prop_map(|value| {
-            let variable = VariableDefinition { name: "x".into(), value: VariableValue::Text(value) };
+            let variable = VariableDefinition { name: "x".into(), value: ScalarValue::Text(value) };
             (OptionName::Variable, OptionValue::Variable(variable))
         }),
     ];

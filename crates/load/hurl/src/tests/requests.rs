@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{print_and_read, read};
 use crate::{
     BlockContent, BodyContent, BytesLiteral, HurlRequest, JsonPiece, LogVerbosity, MultipartValue, NumberLiteral,
-    OptionCount, OptionDuration, OptionName, OptionValue, Template, Templated, VariableValue,
+    OptionCount, OptionDuration, OptionName, OptionValue, ScalarValue, Template, Templated,
 };
 
 fn request(text: &str) -> HurlRequest {
@@ -121,11 +121,11 @@ fn options_have_values_of_their_type() {
         OptionValue::Variable(variable) => (variable.name.as_str(), &variable.value),
         _ => panic!("{values:?}"),
     };
-    assert_eq!(variable(11), ("n", &VariableValue::Number(NumberLiteral::Float(1.5))));
-    assert_eq!(variable(12), ("t", &VariableValue::Number(NumberLiteral::Integer(12))));
-    assert!(matches!(variable(13).1, VariableValue::Text(value) if text(value) == "true_story"));
-    assert!(matches!(variable(14).1, VariableValue::Text(value) if text(value) == "12"));
-    assert_eq!(variable(15), ("b", &VariableValue::Bool(true)));
+    assert_eq!(variable(11), ("n", &ScalarValue::Number(NumberLiteral::Float(1.5))));
+    assert_eq!(variable(12), ("t", &ScalarValue::Number(NumberLiteral::Integer(12))));
+    assert!(matches!(variable(13).1, ScalarValue::Text(value) if text(value) == "true_story"));
+    assert!(matches!(variable(14).1, ScalarValue::Text(value) if text(value) == "12"));
+    assert_eq!(variable(15), ("b", &ScalarValue::Bool(true)));
     assert_eq!(values[16].0, "http1.1");
     assert_eq!(request.options[1].position.to_string(), "4:1");
 }

@@ -3,8 +3,8 @@
 use super::{print_and_read, read};
 use crate::{
     Assertion, CookieAttribute, ExpectedResponse, ExpectedStatus, ExpectedVersion, FilterKind, NumberLiteral,
-    PlainFilter, PlainQuery, PredicateKind, PredicateOperator, PredicateValue, QueryKind, RegexPattern, Templated,
-    TextFilter, TextQuery, ValueTest,
+    PlainFilter, PlainQuery, PredicateKind, PredicateOperator, PredicateValue, QueryKind, RegexPattern, ScalarValue,
+    Templated, TextFilter, TextQuery, ValueTest,
 };
 
 fn response(text: &str) -> ExpectedResponse {
@@ -123,11 +123,15 @@ fn predicates_compare_with_any_type() {
         PredicateKind::Compare(_, value) => value,
         PredicateKind::Test(test) => panic!("{test}"),
     };
-    assert_eq!(value("null"), PredicateValue::Null);
-    assert_eq!(value("true # x"), PredicateValue::Bool(true));
-    assert_eq!(value("-1.50"), PredicateValue::Number(NumberLiteral::Float(-1.5)));
-    assert!(matches!(value("\"a\\u{20ac}\""), PredicateValue::Text(text) if text.as_text() == Some("a\u{20ac}")));
-    assert!(matches!(value("`\"a\"`"), PredicateValue::Text(text) if text.as_text() == Some("\"a\"")));
+    assert_eq!(value("null"), PredicateValue::Scalar(ScalarValue::Null));
+    assert_eq!(value("true # x"), PredicateValue::Scalar(ScalarValue::Bool(true)));
+    assert_eq!(value("-1.50"), PredicateValue::Scalar(ScalarValue::Number(NumberLiteral::Float(-1.5))));
+    assert!(
+        matches!(value("\"a\\u{20ac}\""), PredicateValue::Scalar(ScalarValue::Text(text)) if text.as_text() == Some("a\u{20ac}"))
+    );
+    assert!(
+        matches!(value("`\"a\"`"), PredicateValue::Scalar(ScalarValue::Text(text)) if text.as_text() == Some("\"a\""))
+    );
     assert!(matches!(value("```\na\n```"), PredicateValue::Block(_)));
     assert!(matches!(value("hex,00;"), PredicateValue::Bytes(_)));
     assert!(matches!(value("base64,AA==;"), PredicateValue::Bytes(_)));

@@ -2,7 +2,7 @@
 
 use weir_hurl::{
     Assertion, ExpectedResponse, ExpectedStatus, PlainQuery, Predicate, PredicateKind, PredicateOperator,
-    PredicateValue, QueryKind, ResponseQuery, Template, TextPosition,
+    PredicateValue, QueryKind, ResponseQuery, ScalarValue, TextPosition,
 };
 
 use super::element::PlanElement;
@@ -159,10 +159,9 @@ fn body(
         return add(&format!("body {negation}matches /{}/", slashed(&pattern)), step);
     }
     let operator = if kind & EQUALS != 0 { PredicateOperator::Equal } else { PredicateOperator::Contains };
-    let value: Template = template(tested, line, session);
+    let value = PredicateValue::Scalar(ScalarValue::Text(template(tested, line, session)));
     let position = TextPosition::default();
-    let predicate =
-        Predicate { is_negated, kind: PredicateKind::Compare(operator, PredicateValue::Text(value)), position };
+    let predicate = Predicate { is_negated, kind: PredicateKind::Compare(operator, value), position };
     let query = ResponseQuery { kind: QueryKind::Plain(PlainQuery::Body), position };
     let assertion = Assertion { query, filters: Vec::new(), predicate };
     step.response.get_or_insert_with(ExpectedResponse::default).asserts.push(assertion);

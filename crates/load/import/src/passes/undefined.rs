@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_hurl::{OptionName, OptionValue, PredicateKind, PredicateValue, QueryKind};
+use weir_hurl::{OptionName, OptionValue, PredicateKind, PredicateValue, QueryKind, ScalarValue};
 
 use crate::collection::{Import, ImportedScenario, ImportedVariable};
 use crate::request::ImportedStep;
@@ -76,7 +76,7 @@ fn checks(step: &ImportedStep) -> Vec<String> {
         }
     }
     for assert in &response.asserts {
-        if let PredicateKind::Compare(_, PredicateValue::Text(template)) = &assert.predicate.kind {
+        if let PredicateKind::Compare(_, PredicateValue::Scalar(ScalarValue::Text(template))) = &assert.predicate.kind {
             names.extend(text::variables(template));
         }
     }

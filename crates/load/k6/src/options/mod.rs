@@ -62,9 +62,8 @@ pub(crate) struct K6Options {
     pub(crate) blocked_hosts: Vec<String>,
     /// Certificates by hosts, as `host` or `*.domain`; those of no host are for all.
     pub(crate) tls_auth: Vec<ClientCertificate>,
-    /// Most requests of `http.batch` at a time, and those to one host.
+    /// Most requests of `http.batch` at a time.
     pub(crate) batch: usize,
-    pub(crate) batch_per_host: usize,
     /// Tags of all values.
     pub(crate) tags: Vec<(String, String)>,
     /// Shortest duration of an iteration.
@@ -112,7 +111,6 @@ impl K6Options {
         Self {
             max_redirects: 10,
             batch: 20,
-            batch_per_host: 6,
             setup_timeout: HOOK_TIMEOUT,
             teardown_timeout: HOOK_TIMEOUT,
             summary_timeout: SUMMARY_TIMEOUT,
@@ -179,7 +177,8 @@ impl K6Options {
         }
         options.tags = reader.texts("tags")?;
         options.batch = reader.count("batch")?.unwrap_or(20).max(1) as usize;
-        options.batch_per_host = reader.count("batchPerHost")?.unwrap_or(6).max(1) as usize;
+        // Its module reads it from the options as JSON.
+        reader.count("batchPerHost")?;
         options.min_iteration = reader.duration("minIterationDuration")?.unwrap_or(Nanos::ZERO);
         options.setup_timeout = reader.duration("setupTimeout")?.unwrap_or(HOOK_TIMEOUT);
         options.teardown_timeout = reader.duration("teardownTimeout")?.unwrap_or(HOOK_TIMEOUT);

@@ -7,7 +7,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::grpc_status::is_grpc_status;
 use weir_load::program::request::redirect::is_redirect;
-use weir_load::program::request::{RequestParts, SentForm, write_request};
+use weir_load::program::request::{RequestParts, SentForm, SessionParts, write_request};
 use weir_load::program::{ProgramResponse, RequestTimes};
 use weir_load::steps::decoded_body;
 use weir_machine::clock::{self, unix_s};
@@ -70,7 +70,7 @@ impl HttpExchange {
             has_left_origin: self.has_left_origin,
             withheld: &[],
         };
-        write_request(parts, (head, jar, unix_s() as i64), form, out)
+        write_request(parts, SessionParts { head, jar, unix_s: unix_s() as i64 }, form, out)
     }
 
     /// Stores the cookies of a response; returns the encoding of its body.

@@ -54,7 +54,8 @@ impl ConversationOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ReplySource, RequestApi, TokenCount};
+    use crate::{ReplySource, TokenCount};
+    use weir_events::llm::LlmApi;
     use weir_load::steps::ThinkTime;
 
     #[test]
@@ -62,7 +63,7 @@ mod tests {
         let endpoint = EndpointOptions {
             url: "http://h:1/v1".to_owned(),
             model: Some("m".to_owned()),
-            api: Some(RequestApi::OllamaGenerate),
+            api: Some(LlmApi::OllamaGenerate),
             temperature: Some(0.5),
             ..EndpointOptions::default()
         };

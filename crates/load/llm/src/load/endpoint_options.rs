@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BodyTemplate, RequestApi, RequestSettings};
+use crate::{BodyTemplate, RequestSettings};
+use weir_events::llm::LlmApi;
 use weir_load::Options;
 use weir_load::http2::Http2Options;
 use weir_machine::input_file;
@@ -27,7 +28,7 @@ pub struct EndpointOptions {
     /// Name of the model.
     pub model: Option<String>,
     /// API; by default by the URL's path, or chat.
-    pub api: Option<RequestApi>,
+    pub api: Option<LlmApi>,
     /// Path of requests, in place of the API's.
     pub path: Option<String>,
     /// Environment variable with the API key.
@@ -81,18 +82,18 @@ impl EndpointOptions {
     pub(super) fn endpoint(&self, batch_url: Option<&str>) -> Result<LlmEndpoint, String> {
         let target = Target::parse(&self.url).map_err(|error| error.to_string())?;
         let named = self.path.as_deref().or(batch_url).unwrap_or(&target.path);
-        let api = self.api.or_else(|| RequestApi::of_path(named)).unwrap_or_default();
-        if let Some(path) = batch_url.filter(|path| self.path.is_none() && RequestApi::of_path(path) != Some(api)) {
+        let api = self.api.or_else(|| LlmApi::of_path(named)).unwrap_or_default();
+        if let Some(path) = batch_url.filter(|path| self.path.is_none() && LlmApi::of_path(path) != Some(api)) {
             return Err(format!("the data set is a batch for {path}, which is not --api {}", api.name()));
         }
         let template = self.body_template.as_deref().map(template).transpose()?;
-        if self.model.is_none() && template.is_none() && api != RequestApi::Tgi {
+        if self.model.is_none() && template.is_none() && api != LlmApi::Tgi {
             return Err("--model is missing; write the name that the server has for it (GET /v1/models)".to_owned());
         }
         if self.temperature.is_some_and(|number| !(number.is_finite() && number >= 0.0)) {
             return Err("--temperature: write a number from 0".to_owned());
         }
-        let streams = !self.no_stream && api != RequestApi::Embeddings;
+        let streams = !self.no_stream && api != LlmApi::Embeddings;
         let path = match &self.path {
             Some(path) if path.starts_with('/') => path.clone(),
             Some(path) => return Err(format!("--endpoint '{path}': write a path, e.g. /v1/chat/completions")),
@@ -131,14 +132,14 @@ impl EndpointOptions {
 }
 
 /// Header lines of all requests; those that are given replace the default ones.
-fn headers(given: Vec<String>, api: RequestApi, key: Option<&str>) -> Vec<String> {
+fn headers(given: Vec<String>, api: LlmApi, key: Option<&str>) -> Vec<String> {
     let mut headers = vec!["Content-Type: application/json".to_owned()];
     match (api, key) {
-        (RequestApi::Messages, Some(key)) => headers.push(format!("x-api-key: {key}")),
+        (LlmApi::Messages, Some(key)) => headers.push(format!("x-api-key: {key}")),
         (_, Some(key)) => headers.push(format!("Authorization: Bearer {key}")),
         (_, None) => {}
     }
-    if api == RequestApi::Messages {
+    if api == LlmApi::Messages {
         headers.push(ANTHROPIC_VERSION.to_owned());
     }
     let name = |line: &str| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -189,8 +190,8 @@ mod tests {
         let lines =
             |api, given: &[&str]| headers(given.iter().map(|line| (*line).to_owned()).collect(), api, Some("k"));
         let json = "Content-Type: application/json";
-        assert_eq!(lines(RequestApi::Chat, &[]), [json, "Authorization: Bearer k"]);
-        assert_eq!(lines(RequestApi::Messages, &[]), [json, "x-api-key: k", ANTHROPIC_VERSION]);
-        assert_eq!(lines(RequestApi::Chat, &["authorization: own"]), [json, "authorization: own"]);
+        assert_eq!(lines(LlmApi::Chat, &[]), [json, "Authorization: Bearer k"]);
+        assert_eq!(lines(LlmApi::Messages, &[]), [json, "x-api-key: k", ANTHROPIC_VERSION]);
+        assert_eq!(lines(LlmApi::Chat, &["authorization: own"]), [json, "authorization: own"]);
     }
 }

@@ -93,7 +93,7 @@ impl LlmLoad {
         let notes = prompts.notes.clone();
         let streams = StreamOptions {
             stall_timeout: endpoint.stall_timeout.map(Nanos::from),
-            api: Some(endpoint.settings.api.reads()),
+            api: Some(endpoint.settings.api),
             objectives: goodput,
             ..StreamOptions::default()
         };

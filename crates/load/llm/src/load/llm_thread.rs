@@ -175,7 +175,7 @@ impl ThreadProgram for LlmThread {
             lock(times).record(play.session(), timeline, call.now);
         }
         if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
-            let (api, format) = (shared.bodies.settings().api.reads(), StreamFormat::of_content_type(&content_type));
+            let (api, format) = (shared.bodies.settings().api, StreamFormat::of_content_type(&content_type));
             lock(uncounted).add(state, timeline, call.now, |text| {
                 push_reply_text(api, ReplyParts::Generated, format, response.body, text);
             });
@@ -186,7 +186,7 @@ impl ThreadProgram for LlmThread {
         let state = self.user(call.user);
         let reply = state.needs_reply(prompts, shared.replies).then(|| {
             let (format, mut text) = (StreamFormat::of_content_type(&content_type), Vec::new());
-            let api = shared.bodies.settings().api.reads();
+            let api = shared.bodies.settings().api;
             push_reply_text(api, ReplyParts::Content, format, response.body, &mut text);
             text
         });

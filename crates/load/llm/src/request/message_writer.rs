@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use super::RequestApi;
+use weir_events::llm::LlmApi;
+
 use crate::dataset::{ChatRole, ContentPart, PartKind};
 use crate::json_text::{string_content, string_text};
 use crate::prompt_source::{MessageContent, PromptSource, RequestMessage};
@@ -10,7 +11,7 @@ use crate::prompt_source::{MessageContent, PromptSource, RequestMessage};
 /// Writer of the messages of one conversation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageWriter<'p> {
-    pub(super) api: RequestApi,
+    pub(super) api: LlmApi,
     pub(super) prompts: &'p PromptSource,
     pub(super) conversation: u64,
 }
@@ -46,14 +47,14 @@ impl MessageWriter<'_> {
     }
 
     fn push_message(self, message: &RequestMessage<'_>, out: &mut Vec<u8>) {
-        if let (RequestApi::Chat, Some(raw), true) = (self.api, message.raw, message.prefix.is_empty()) {
+        if let (LlmApi::Chat, Some(raw), true) = (self.api, message.raw, message.prefix.is_empty()) {
             out.extend_from_slice(raw);
             return;
         }
         // Writing to a vector does not fail.
         let _ = write!(out, r#"{{"role":"{}","content":"#, message.role.name());
         let images = images(message);
-        if self.api == RequestApi::Ollama {
+        if self.api == LlmApi::Ollama {
             self.push_text(message, out);
             if !images.is_empty() {
                 out.extend_from_slice(br#","images":["#);
@@ -110,8 +111,8 @@ impl MessageWriter<'_> {
 
     fn push_text_part(self, role: ChatRole, prefix: &[u8], part: Option<&ContentPart>, out: &mut Vec<u8>) {
         let kind = match (self.api, role) {
-            (RequestApi::Responses, ChatRole::Assistant) => "output_text",
-            (RequestApi::Responses, _) => "input_text",
+            (LlmApi::Responses, ChatRole::Assistant) => "output_text",
+            (LlmApi::Responses, _) => "input_text",
             _ => "text",
         };
         let _ = write!(out, r#"{{"type":"{kind}","text":""#);
@@ -125,12 +126,12 @@ impl MessageWriter<'_> {
     fn push_image(self, part: &ContentPart, out: &mut Vec<u8>) {
         let url = self.prompts.span(part.span);
         match self.api {
-            RequestApi::Responses => {
+            LlmApi::Responses => {
                 out.extend_from_slice(br#"{"type":"input_image","image_url":"#);
                 out.extend_from_slice(url);
                 out.push(b'}');
             }
-            RequestApi::Messages => {
+            LlmApi::Messages => {
                 let text = string_text(url).unwrap_or_default();
                 out.extend_from_slice(br#"{"type":"image","source":{"type":"#);
                 if let Some((media_type, data)) = data_of_url(&text) {

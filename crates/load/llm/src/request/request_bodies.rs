@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::io::Write as _;
 
+use weir_events::llm::LlmApi;
+
+use super::RequestSettings;
 use super::body_template::TemplateItem;
 use super::message_writer::{MessageWriter, data_of_url};
-use super::{RequestApi, RequestSettings};
 use crate::conversation_state::ConversationState;
 use crate::dataset::{ChatRole, Dataset, DatasetMessage, PartKind, RecordContent};
 use crate::json_text::{is_object, members, push_escaped, push_string, string_text};
@@ -80,15 +82,15 @@ impl RequestBodies {
         out.extend_from_slice(&self.common);
         self.push_max_tokens(max_tokens, out);
         match self.settings.api {
-            RequestApi::Chat | RequestApi::Ollama => {
+            LlmApi::Chat | LlmApi::Ollama => {
                 out.extend_from_slice(br#""messages":"#);
                 writer.push_messages(&messages, out);
             }
-            RequestApi::Responses => {
+            LlmApi::Responses => {
                 out.extend_from_slice(br#""input":"#);
                 writer.push_messages(&messages, out);
             }
-            RequestApi::Messages => {
+            LlmApi::Messages => {
                 let (system, others): (Vec<_>, Vec<_>) =
                     messages.iter().partition(|message| message.role == ChatRole::System);
                 if !system.is_empty() {
@@ -99,15 +101,15 @@ impl RequestBodies {
                 out.extend_from_slice(br#""messages":"#);
                 writer.push_messages(&others, out);
             }
-            RequestApi::Completions | RequestApi::OllamaGenerate => {
+            LlmApi::Completions | LlmApi::OllamaGenerate => {
                 out.extend_from_slice(br#""prompt":"#);
                 writer.push_prompt(&messages, out);
             }
-            RequestApi::Embeddings => {
+            LlmApi::Embeddings => {
                 out.extend_from_slice(br#""input":"#);
                 writer.push_prompt(&messages, out);
             }
-            RequestApi::Tgi => {
+            LlmApi::Tgi => {
                 out.extend_from_slice(br#""inputs":"#);
                 writer.push_prompt(&messages, out);
             }
@@ -118,16 +120,16 @@ impl RequestBodies {
     /// Members that are the same in all bodies.
     fn add_common(&mut self) -> Result<(), String> {
         let RequestSettings { api, model, streams, ignores_end, temperature, .. } = self.settings.clone();
-        let has_sampling = api.sampling_name().is_some();
+        let has_sampling = sampling_name(api).is_some();
         if let Some(model) = &model {
             let mut name = Vec::new();
             push_string(model, &mut name);
             self.add(b"model", &name);
         }
-        if !matches!(api, RequestApi::Embeddings | RequestApi::Tgi) {
+        if !matches!(api, LlmApi::Embeddings | LlmApi::Tgi) {
             self.add(b"stream", if streams { b"true" } else { b"false" });
         }
-        if streams && matches!(api, RequestApi::Chat | RequestApi::Completions) {
+        if streams && matches!(api, LlmApi::Chat | LlmApi::Completions) {
             self.add(b"stream_options", br#"{"include_usage":true}"#);
         }
         if let Some(temperature) = temperature {
@@ -144,7 +146,7 @@ impl RequestBodies {
             }
             self.add(b"ignore_eos", b"true");
         }
-        if api == RequestApi::Tgi {
+        if api == LlmApi::Tgi {
             // The last event then has the number of tokens.
             self.add_sampling(b"details", b"true");
         }
@@ -161,7 +163,7 @@ impl RequestBodies {
                     String::from_utf8_lossy(name)
                 ));
             }
-            let is_sampling = settings.api.sampling_name().is_some_and(|own| own.as_bytes() == name);
+            let is_sampling = sampling_name(settings.api).is_some_and(|own| own.as_bytes() == name);
             if is_sampling && is_object(value) {
                 for (name, value) in members(value) {
                     self.add_sampling(name, value);
@@ -190,8 +192,8 @@ impl RequestBodies {
     /// Appends the maximum number of tokens, with the other options of the sampling.
     fn push_max_tokens(&self, max_tokens: Option<u64>, out: &mut Vec<u8>) {
         let api = self.settings.api;
-        let name = api.max_tokens_name();
-        if let Some(object) = api.sampling_name() {
+        let name = max_tokens_name(api);
+        if let Some(object) = sampling_name(api) {
             if self.replaced.contains(object.as_bytes()) {
                 return;
             }
@@ -206,9 +208,8 @@ impl RequestBodies {
             }
             return;
         }
-        let max_tokens = max_tokens.or((api == RequestApi::Messages).then_some(DEFAULT_MAX_TOKENS));
-        if let (Some(max_tokens), false, false) =
-            (max_tokens, api == RequestApi::Embeddings, self.replaced.contains(name))
+        let max_tokens = max_tokens.or((api == LlmApi::Messages).then_some(DEFAULT_MAX_TOKENS));
+        if let (Some(max_tokens), false, false) = (max_tokens, api == LlmApi::Embeddings, self.replaced.contains(name))
         {
             push_member(name, max_tokens.to_string().as_bytes(), out);
             if self.settings.has_minimum && !self.replaced.contains(MIN_TOKENS) {
@@ -219,7 +220,7 @@ impl RequestBodies {
 
     /// Appends a body of a batch: its members stay but for those that all bodies have in common.
     fn push_batch_body(&self, body: &[u8], max_tokens: Option<u64>, out: &mut Vec<u8>) {
-        let max_tokens_name = self.settings.api.max_tokens_name();
+        let max_tokens_name = max_tokens_name(self.settings.api);
         out.push(b'{');
         out.extend_from_slice(&self.common);
         for (name, value) in members(body) {
@@ -304,7 +305,7 @@ impl RequestBodies {
 
     fn check_message(&self, set: &Dataset, message: &DatasetMessage) -> Result<(), String> {
         let api = self.settings.api;
-        let is_chat = api == RequestApi::Chat && self.settings.template.is_none();
+        let is_chat = api == LlmApi::Chat && self.settings.template.is_none();
         if message.role == ChatRole::Tool && !is_chat {
             return Err("tool messages".to_owned());
         }
@@ -315,14 +316,12 @@ impl RequestBodies {
                 PartKind::Other => return Err("parts other than texts and images".to_owned()),
                 PartKind::Image => {
                     let url = string_text(set.text(part.span)).unwrap_or_default();
-                    let has_images = matches!(
-                        api,
-                        RequestApi::Chat | RequestApi::Responses | RequestApi::Messages | RequestApi::Ollama
-                    );
+                    let has_images =
+                        matches!(api, LlmApi::Chat | LlmApi::Responses | LlmApi::Messages | LlmApi::Ollama);
                     if !has_images || self.settings.template.is_some() {
                         return Err("images".to_owned());
                     }
-                    if api == RequestApi::Ollama && data_of_url(&url).is_none() {
+                    if api == LlmApi::Ollama && data_of_url(&url).is_none() {
                         return Err("images by URL; write a data: URL or a file".to_owned());
                     }
                 }
@@ -353,23 +352,21 @@ fn remove(list: &mut Vec<u8>, name: &[u8]) {
     *list = kept;
 }
 
-impl RequestApi {
-    /// Name of the maximum number of tokens of a response.
-    fn max_tokens_name(self) -> &'static [u8] {
-        match self {
-            Self::Responses => b"max_output_tokens",
-            Self::Ollama | Self::OllamaGenerate => b"num_predict",
-            Self::Tgi => b"max_new_tokens",
-            _ => b"max_tokens",
-        }
+/// Name of the maximum number of tokens of a response.
+fn max_tokens_name(api: LlmApi) -> &'static [u8] {
+    match api {
+        LlmApi::Responses => b"max_output_tokens",
+        LlmApi::Ollama | LlmApi::OllamaGenerate => b"num_predict",
+        LlmApi::Tgi => b"max_new_tokens",
+        _ => b"max_tokens",
     }
+}
 
-    /// Name of the object with the options of the sampling, if the API has one.
-    fn sampling_name(self) -> Option<&'static str> {
-        match self {
-            Self::Ollama | Self::OllamaGenerate => Some("options"),
-            Self::Tgi => Some("parameters"),
-            _ => None,
-        }
+/// Name of the object with the options of the sampling, if the API has one.
+fn sampling_name(api: LlmApi) -> Option<&'static str> {
+    match api {
+        LlmApi::Ollama | LlmApi::OllamaGenerate => Some("options"),
+        LlmApi::Tgi => Some("parameters"),
+        _ => None,
     }
 }

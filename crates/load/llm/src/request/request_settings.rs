@@ -1,13 +1,15 @@
 //! Settings of all requests to a language model: API, model, sampling and further members of the body.
 
-use super::{BodyTemplate, RequestApi};
+use weir_events::llm::LlmApi;
+
+use super::BodyTemplate;
 use crate::json_text::{JsonMember, is_object, members};
 
 /// Settings that all requests of a load have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestSettings {
     /// API.
-    pub api: RequestApi,
+    pub api: LlmApi,
     /// Body in place of the API's own.
     pub template: Option<BodyTemplate>,
     /// Name of the model; none if the server has one only.

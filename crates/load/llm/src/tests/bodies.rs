@@ -18,12 +18,12 @@ fn each_api_has_its_own_body() {
     let messages = json!([{"role": "system", "content": "s"}, user]);
     let (text, usage) = ("s\na\"é", json!({"include_usage": true}));
     for (api, expected) in [
-        (RequestApi::Chat, json!({"stream_options": usage, "messages": messages, "max_tokens": 9})),
-        (RequestApi::Completions, json!({"stream_options": usage, "prompt": text, "max_tokens": 9})),
-        (RequestApi::Responses, json!({"input": messages, "max_output_tokens": 9})),
-        (RequestApi::Messages, json!({"system": "s", "messages": [user], "max_tokens": 9})),
-        (RequestApi::Ollama, json!({"messages": messages, "options": {"num_predict": 9}})),
-        (RequestApi::OllamaGenerate, json!({"prompt": text, "options": {"num_predict": 9}})),
+        (LlmApi::Chat, json!({"stream_options": usage, "messages": messages, "max_tokens": 9})),
+        (LlmApi::Completions, json!({"stream_options": usage, "prompt": text, "max_tokens": 9})),
+        (LlmApi::Responses, json!({"input": messages, "max_output_tokens": 9})),
+        (LlmApi::Messages, json!({"system": "s", "messages": [user], "max_tokens": 9})),
+        (LlmApi::Ollama, json!({"messages": messages, "options": {"num_predict": 9}})),
+        (LlmApi::OllamaGenerate, json!({"prompt": text, "options": {"num_predict": 9}})),
     ] {
         let mut expected = expected;
         (expected["model"], expected["stream"]) = (json!("m"), json!(true));
@@ -33,11 +33,11 @@ fn each_api_has_its_own_body() {
         let plain = RequestSettings { streams: false, ..settings(api) };
         assert_eq!(body(&bodies(plain, source(&content)), 0), expected, "{api:?}");
     }
-    let tgi = body(&bodies(RequestSettings { model: None, ..settings(RequestApi::Tgi) }, source(&content)), 0);
+    let tgi = body(&bodies(RequestSettings { model: None, ..settings(LlmApi::Tgi) }, source(&content)), 0);
     assert_eq!(tgi, json!({"inputs": text, "parameters": {"details": true, "max_new_tokens": 9}}));
-    let vectors = body(&bodies(settings(RequestApi::Embeddings), source(&content)), 0);
+    let vectors = body(&bodies(settings(LlmApi::Embeddings), source(&content)), 0);
     assert_eq!(vectors, json!({"model": "m", "input": text}));
-    let anthropic = body(&bodies(settings(RequestApi::Messages), source("a")), 0);
+    let anthropic = body(&bodies(settings(LlmApi::Messages), source("a")), 0);
     assert_eq!(anthropic["max_tokens"], 1024, "the API demands one");
 }
 
@@ -48,7 +48,7 @@ fn extra_members_replace_remove_and_join_those_of_the_api() {
         extra: extra.to_owned(),
         temperature: Some(1.0),
         ignores_end: true,
-        ..settings(RequestApi::Chat)
+        ..settings(LlmApi::Chat)
     };
     let expected = json!({
         "model": "other", "stream": true, "ignore_eos": true, "temperature": 0.5, "max_tokens": 3, "top_k": 7,
@@ -59,7 +59,7 @@ fn extra_members_replace_remove_and_join_those_of_the_api() {
     let ollama = RequestSettings {
         extra: r#"{"options": {"top_k": 7}, "keep_alive": "1m"}"#.to_owned(),
         temperature: Some(1.5),
-        ..settings(RequestApi::Ollama)
+        ..settings(LlmApi::Ollama)
     };
     let body = body(&bodies(ollama, prompts()), 0);
     assert_eq!(body["options"], json!({"temperature": 1.5, "top_k": 7, "num_predict": 5}));
@@ -69,22 +69,18 @@ fn extra_members_replace_remove_and_join_those_of_the_api() {
 #[test]
 fn settings_that_an_api_lacks_are_errors() {
     let error = |settings: RequestSettings, content: &str| RequestBodies::new(settings, source(content)).map(|_| ());
-    let extra = |text: &str| RequestSettings { extra: text.to_owned(), ..settings(RequestApi::Chat) };
+    let extra = |text: &str| RequestSettings { extra: text.to_owned(), ..settings(LlmApi::Chat) };
     let image = r#"{"prompt": "a", "image": "http://h/a.png"}"#;
     for (settings, content, message) in [
         (extra("[]"), "a", "--extra-body: not an object; write a JSON object, e.g. {\"top_k\": 20}"),
         (extra(r#"{"prompt": 1}"#), "a", "--extra-body: prompt is the prompt; give it with a data set"),
         (
-            RequestSettings { ignores_end: true, ..settings(RequestApi::Messages) },
+            RequestSettings { ignores_end: true, ..settings(LlmApi::Messages) },
             "a",
             "the API messages has no ignore_eos; it is one of chat and completions",
         ),
-        (settings(RequestApi::Completions), image, "data:1: the API completions takes no images"),
-        (
-            settings(RequestApi::Ollama),
-            image,
-            "data:1: the API ollama takes no images by URL; write a data: URL or a file",
-        ),
+        (settings(LlmApi::Completions), image, "data:1: the API completions takes no images"),
+        (settings(LlmApi::Ollama), image, "data:1: the API ollama takes no images by URL; write a data: URL or a file"),
     ] {
         assert_eq!(error(settings, content), Err(message.to_owned()));
     }
@@ -96,7 +92,7 @@ fn images_are_in_the_form_of_the_api() {
     let content = r#"{"prompt": "a", "images": ["http://h/a.png", "data:image/png;base64,AQID"]}"#;
     let parts = |api| body(&bodies(settings(api), source(content)), 0);
     assert_eq!(
-        parts(RequestApi::Messages)["messages"][0]["content"],
+        parts(LlmApi::Messages)["messages"][0]["content"],
         json!([
             {"type": "text", "text": "a"},
             {"type": "image", "source": {"type": "url", "url": "http://h/a.png"}},
@@ -104,7 +100,7 @@ fn images_are_in_the_form_of_the_api() {
         ])
     );
     assert_eq!(
-        parts(RequestApi::Responses)["input"][0]["content"],
+        parts(LlmApi::Responses)["input"][0]["content"],
         json!([
             {"type": "input_text", "text": "a"},
             {"type": "input_image", "image_url": "http://h/a.png"},
@@ -112,7 +108,7 @@ fn images_are_in_the_form_of_the_api() {
         ])
     );
     let inline = r#"{"prompt": "a", "image": "data:image/png;base64,AQID"}"#;
-    let ollama = body(&bodies(settings(RequestApi::Ollama), source(inline)), 0);
+    let ollama = body(&bodies(settings(LlmApi::Ollama), source(inline)), 0);
     assert_eq!(ollama["messages"], json!([{"role": "user", "content": "a", "images": ["AQID"]}]));
 }
 
@@ -120,7 +116,7 @@ fn images_are_in_the_form_of_the_api() {
 fn a_batch_keeps_its_bodies_but_for_what_all_have_in_common() {
     let content = r#"{"custom_id": "1", "url": "/v1/chat/completions", "body": {"model": "x", "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}], "max_tokens": 4, "stream": false, "top_p": 1}}"#;
     let own = json!([{"role": "user", "content": [{"type": "text", "text": "a"}]}]);
-    let chat = bodies(settings(RequestApi::Chat), source(content));
+    let chat = bodies(settings(LlmApi::Chat), source(content));
     let mut expected = json!({
         "model": "m", "stream": true, "stream_options": {"include_usage": true},
         "messages": own, "max_tokens": 4, "top_p": 1,
@@ -129,14 +125,14 @@ fn a_batch_keeps_its_bodies_but_for_what_all_have_in_common() {
     assert_eq!(chat.prompts().dataset().and_then(Dataset::batch_url), Some("/v1/chat/completions"));
     let longer = source(content).with_output("8".parse().ok());
     expected["max_tokens"] = json!(8);
-    assert_eq!(body(&bodies(settings(RequestApi::Chat), longer), 0), expected);
+    assert_eq!(body(&bodies(settings(LlmApi::Chat), longer), 0), expected);
 }
 
 #[test]
 fn a_template_is_filled_in_and_has_to_be_json() {
     let template = |text: &str| text.parse::<BodyTemplate>();
     let text = r#"{"in":{"text":"{{prompt}}"},"all":{{ messages }},"m":"{{model}}","n":{{max_tokens}},"s":{{stream}}}"#;
-    let with = |text: &str| RequestSettings { template: template(text).ok(), ..settings(RequestApi::Chat) };
+    let with = |text: &str| RequestSettings { template: template(text).ok(), ..settings(LlmApi::Chat) };
     let filled = body(&bodies(with(text), source("a\"b")), 0);
     let all = json!([{"role": "user", "content": "a\"b"}]);
     assert_eq!(filled, json!({"in": {"text": "a\"b"}, "all": all, "m": "m", "n": null, "s": true}));
@@ -145,24 +141,4 @@ fn a_template_is_filled_in_and_has_to_be_json() {
     assert!(template(r#"{"a": "{{promt}}"}"#).is_err_and(|why| why.contains("no prompt")));
     let error = RequestBodies::new(with("{{prompt}}"), source("x")).map(|_| ());
     assert!(error.is_err_and(|why| why.contains("not JSON once it is filled in")));
-}
-
-#[test]
-fn an_api_is_known_by_its_path_and_its_path_is_added_once() {
-    for api in RequestApi::ALL {
-        assert_eq!(api.name().parse(), Ok(api));
-        for streams in [true, false] {
-            let path = api.path(streams);
-            assert_eq!(RequestApi::of_path(path), Some(api));
-            for given in ["", "/", path] {
-                assert_eq!(api.target_path(given, streams), path, "{given}");
-            }
-            assert_eq!(api.target_path("/x/?key=1", streams), format!("/x{path}?key=1"));
-        }
-    }
-    assert_eq!(RequestApi::Chat.target_path("/openai/v1/", true), "/openai/v1/chat/completions");
-    assert_eq!(RequestApi::of_path("/openai/chat/completions?v=1"), Some(RequestApi::Chat));
-    assert_eq!(RequestApi::of_path("/v1"), None);
-    assert_eq!("openai-chat".parse(), Ok(RequestApi::Chat));
-    assert!("gpt".parse::<RequestApi>().is_err_and(|why| why.starts_with("unknown API 'gpt'; choose chat, ")));
 }

@@ -8,7 +8,7 @@ const MESSAGES: &str = r#"{"messages": [{"role": "user", "content": "a"}, {"role
 const SECOND: Nanos = Nanos::SECOND;
 
 fn play(content: &str, replies: ReplySource) -> Vec<(Value, Option<TurnAction>)> {
-    let bodies = bodies(settings(RequestApi::Chat), source(content).with_max_turns(3));
+    let bodies = bodies(settings(LlmApi::Chat), source(content).with_max_turns(3));
     let mut state = ConversationState::default();
     state.begin(0, Nanos::ZERO);
     let mut played = Vec::new();
@@ -55,7 +55,7 @@ fn tool_calls_stay_as_they_are_and_their_results_end_a_turn() {
     let played = play(&content, ReplySource::Dataset);
     assert_eq!(played.len(), 2);
     assert_eq!(played[1].0, json!([{"role": "user", "content": "a"}, call, result]));
-    let error = RequestBodies::new(settings(RequestApi::Messages), source(&content)).map(|_| ());
+    let error = RequestBodies::new(settings(LlmApi::Messages), source(&content)).map(|_| ());
     assert_eq!(error, Err("data:1: the API messages takes no tool messages".to_owned()));
 }
 
@@ -74,8 +74,8 @@ fn a_think_time_of_the_load_is_for_turns_without_one() {
 #[test]
 fn prefixes_are_shared_by_conversations_in_turn() {
     let prompts = || PromptSource::of_random(RandomPrompts { input: TokenCount::Constant(4), turns: 1, seed: 1 });
-    let plain = bodies(settings(RequestApi::Completions), prompts());
-    let with = bodies(settings(RequestApi::Completions), prompts().with_prefixes(10, 2));
+    let plain = bodies(settings(LlmApi::Completions), prompts());
+    let with = bodies(settings(LlmApi::Completions), prompts().with_prefixes(10, 2));
     let text =
         |bodies: &RequestBodies, k: u64| body(bodies, k)["prompt"].as_str().map(str::to_owned).unwrap_or_default();
     let prefix = |k: u64| {

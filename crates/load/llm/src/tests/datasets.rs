@@ -29,7 +29,7 @@ fn the_kind_of_a_file_is_that_of_its_first_record() {
         for content in [content.to_owned(), format!("\u{feff}{content}")] {
             let set = dataset(&content);
             assert_eq!((set.kind(), set.count()), (kind, 2), "{content}");
-            let bodies = bodies(settings(RequestApi::Chat), source(&content));
+            let bodies = bodies(settings(LlmApi::Chat), source(&content));
             assert_eq!(body(&bodies, 0)["messages"], json!([{"role": "user", "content": first}]), "{content}");
             assert_eq!(body(&bodies, 2)["messages"], body(&bodies, 0)["messages"], "the file begins anew");
         }
@@ -117,7 +117,7 @@ fn an_image_file_is_read_once_and_becomes_a_data_url() {
     });
     let prompts = PromptSource::of_dataset(set.expect("a data set"), PromptOrder::File, 0);
     assert_eq!(reads, ["cat.png"]);
-    let content = body(&bodies(settings(RequestApi::Chat), prompts), 1)["messages"][0]["content"].clone();
+    let content = body(&bodies(settings(LlmApi::Chat), prompts), 1)["messages"][0]["content"].clone();
     let expected = json!([
         {"type": "text", "text": "b"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID"}},

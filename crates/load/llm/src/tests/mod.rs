@@ -8,6 +8,7 @@ mod replies;
 
 use serde_json::Value;
 use weir_base::Nanos;
+use weir_events::llm::LlmApi;
 
 use super::*;
 
@@ -24,7 +25,7 @@ fn source(content: &str) -> PromptSource {
     PromptSource::of_dataset(dataset(content), PromptOrder::File, 0)
 }
 
-fn settings(api: RequestApi) -> RequestSettings {
+fn settings(api: LlmApi) -> RequestSettings {
     RequestSettings { api, model: Some("m".to_owned()), streams: true, ..RequestSettings::default() }
 }
 

@@ -50,16 +50,16 @@ proptest! {
     fn each_text_of_each_kind_arrives_in_each_api(texts in prop::collection::vec(text(), 1..5)) {
         for (kind, content) in files(&texts) {
             prop_assert_eq!(dataset(&content).kind(), kind);
-            for api in RequestApi::ALL {
+            for api in LlmApi::ALL {
                 let bodies = bodies(settings(api), source(&content));
                 for (index, text) in texts.iter().enumerate() {
                     let body = body(&bodies, index as u64);
                     let found = match api {
-                        RequestApi::Chat | RequestApi::Messages | RequestApi::Ollama => &body["messages"][0]["content"],
-                        RequestApi::Responses => &body["input"][0]["content"],
-                        RequestApi::Completions | RequestApi::OllamaGenerate => &body["prompt"],
-                        RequestApi::Embeddings => &body["input"],
-                        RequestApi::Tgi => &body["inputs"],
+                        LlmApi::Chat | LlmApi::Messages | LlmApi::Ollama => &body["messages"][0]["content"],
+                        LlmApi::Responses => &body["input"][0]["content"],
+                        LlmApi::Completions | LlmApi::OllamaGenerate => &body["prompt"],
+                        LlmApi::Embeddings => &body["input"],
+                        LlmApi::Tgi => &body["inputs"],
                     };
                     prop_assert_eq!(found, &json!(text), "{:?} {:?}: {}", kind, api, body);
                 }
@@ -72,7 +72,7 @@ proptest! {
         // A first line that is a JSON string makes a file of strings.
         let content = format!("x\n{}", lines.join("\n"));
         let expected: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let bodies = bodies(settings(RequestApi::Completions), source(&content));
+        let bodies = bodies(settings(LlmApi::Completions), source(&content));
         let found: Vec<Value> = (0..expected.len() as u64).map(|k| body(&bodies, k)["prompt"].clone()).collect();
         prop_assert_eq!(found, expected.iter().map(|line| json!(line)).collect::<Vec<_>>());
     }
@@ -88,7 +88,7 @@ proptest! {
         let parse = || Dataset::parse("data", bytes.clone(), &mut |_| Err("no file".to_owned()));
         match parse() {
             Ok(set) => {
-                for api in RequestApi::ALL {
+                for api in LlmApi::ALL {
                     let Ok(again) = parse() else { continue };
                     let prompts = PromptSource::of_dataset(again, PromptOrder::Shuffled, 3);
                     let Ok(bodies) = RequestBodies::new(settings(api), prompts) else { continue };
@@ -109,7 +109,7 @@ proptest! {
     fn a_shuffled_file_has_each_prompt_once(count in 1..40_usize, seed: u64) {
         let content: String = (0..count).map(|k| format!("{k}x\n")).collect();
         let prompts = PromptSource::of_dataset(dataset(&content), PromptOrder::Shuffled, seed);
-        let bodies = bodies(settings(RequestApi::Completions), prompts);
+        let bodies = bodies(settings(LlmApi::Completions), prompts);
         let mut found: Vec<String> = (0..count as u64).map(|k| body(&bodies, k)["prompt"].to_string()).collect();
         let mut expected: Vec<String> = (0..count).map(|k| format!("\"{k}x\"")).collect();
         found.sort();

@@ -28,7 +28,6 @@ struct AgenticLine {
     input_length: Option<u64>,
     #[serde(alias = "output_tokens")]
     output_length: Option<u64>,
-    #[serde(default)]
     hash_ids: Option<Vec<NameHash>>,
     not_before_ms: TimeNumber,
     #[serde(default)]

@@ -42,7 +42,6 @@ struct RequestMembers {
 struct ReplayMembers {
     trace_block_size: u64,
     input_length: u64,
-    #[serde(default)]
     input_sequence_hashes: Option<Vec<NameHash>>,
 }
 

@@ -27,12 +27,10 @@ struct MooncakeLine {
     input_length: Option<u64>,
     #[serde(alias = "output_tokens")]
     output_length: Option<u64>,
-    #[serde(default)]
     hash_ids: Option<Vec<NameHash>>,
     session_id: Option<NameHash>,
     request_id: Option<NameHash>,
     /// Requests whose responses it waits for, in the first version of Dynamo's traces of agents.
-    #[serde(default)]
     wait_for: Option<Vec<NameHash>>,
     /// Time that a tool takes, besides the delay.
     tool_wait_ms: Option<TimeNumber>,
@@ -106,7 +104,6 @@ struct BailianLine {
     timestamp: TimeNumber,
     input_length: u64,
     output_length: u64,
-    #[serde(default)]
     hash_ids: Option<Vec<NameHash>>,
 }
 

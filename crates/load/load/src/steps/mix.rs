@@ -1,47 +1,26 @@
 //! Scenarios of a plan, compiled.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
-use weir_base::Nanos;
-use weir_hurl::{Assertion, ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
-use weir_net::wire::parse_header;
 use weir_pace::source::RequestSource;
 use weir_request::secret_mask::SecretMask;
 use weir_request::secret_names::is_secret_name;
-use weir_request::url::HttpUrl;
 use weir_request::url_text::UrlText;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
-use weir_scenario::plan::{
-    BodyCodec, RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, call_status_mistake,
-    merge_missing_values,
-};
-use weir_scenario::value::Value;
+use weir_scenario::plan::{RequestOrigin, StreamEndRule};
 
-use super::file_root::FileRoot;
-use super::scenario_data::{ParsedData, ScenarioData};
-use super::single_request::{LITERAL_BRACES, mistake};
+use super::compiled_scenario::CompiledScenario;
+use super::mix_compiler::MixCompiler;
+use super::scenario_data::ScenarioData;
 use super::user_deal::UserDeal;
-use super::{OriginResolver, ResolvedOrigin, ScenarioSource, first_iteration, scenario_hook, without_user};
-use crate::grpc::JsonCodec;
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource, without_user};
 use crate::options::Options;
-use crate::plan::{PlanError, typed_auth};
+use crate::plan::PlanError;
 
 /// Beginning of the URLs of steps, with TLS as well, and that of calls of gRPC in their place.
 const HTTP_SCHEME: &str = "http";
 const CALL_SCHEME: &str = "grpc";
-
-/// Wait of a client before its first retry, on average.
-const CLIENT_RETRY_INTERVAL: Nanos = Nanos::from_millis(100);
-
-/// Warning about data that no step uses.
-fn unused_columns(data: &ScenarioData) -> String {
-    let columns = data.columns().join(", ");
-    let example = data.columns().first().map_or("name", String::as_str);
-    format!("nothing uses the columns of {}: {columns}; write e.g. {{{{{example}}}}}", data.name)
-}
 
 /// Maximum number of iterations that are looked through for the end of data: more than a minute of any load has.
 const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
@@ -62,90 +41,15 @@ pub struct ScenarioMix {
     pub warnings: Vec<String>,
 }
 
-/// Scenario of a mix.
-#[derive(Debug)]
-pub(crate) struct CompiledScenario {
-    /// Name, unique in the mix.
-    pub(crate) name: String,
-    pub(crate) plan: ScenarioPlan,
-    /// Index of its first step among the steps of the mix.
-    pub(crate) first_step: u32,
-    /// Addresses of the origins of the plan.
-    pub(crate) addresses: Vec<ResolvedOrigin>,
-    /// Rows of data, one for each iteration.
-    pub(crate) data: Option<ScenarioData>,
-    /// Minimum time between the starts of two iterations of a user.
-    pub(crate) pacing: Option<Nanos>,
-    /// Coding of messages, if the steps are calls of gRPC.
-    pub(crate) codec: Option<Arc<JsonCodec>>,
-    has_setup: bool,
-    steps: Vec<StepFacts>,
-}
-
 impl ScenarioMix {
     /// Compiles the scenarios of a load, and resolves their hosts.
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
-        let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut homes = Vec::new();
-        let mask = options.secret_mask();
-        let mut first_step = 0;
-        let mut parsed = ParsedData::default();
+        let mut compiler = MixCompiler::new(options, keep_alive, seed, &resolver);
         for source in &options.scenarios {
-            let mut settings = settings(source, options, keep_alive)?;
-            let target = source.made_for.as_ref().or(options.grpc.target());
-            let codec = target.map(|target| target.call().map(|call| Arc::new(JsonCodec(call))));
-            let codec = codec.transpose().map_err(PlanError::Grpc)?;
-            settings.codec = codec.clone().map(|codec| codec as Arc<dyn BodyCodec>);
-            let success_mistake = settings.success.as_ref().filter(|_| codec.is_some()).and_then(call_status_mistake);
-            if let (Some(error), Some(text)) = (success_mistake, &options.success) {
-                return Err(PlanError::Scenario(mistake(&format!("--success '{text}'"), &error, "")));
-            }
-            let hooks = scenario_hook::check(source, &settings)?;
-            homes.extend(hooks.homes);
-            let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
-            settings.columns =
-                data.iter().flat_map(|data| data.columns().iter().cloned()).chain(hooks.variables).collect();
-            let root = FileRoot::of(source);
-            let mut files = |name: &str| root.read(name);
-            let compiled = weir_hurl::parse(&source.text)
-                .and_then(|file| ScenarioPlan::compile(&file, &settings, &mut files))
-                .map_err(|errors| described(source, &errors));
-            let plan = match compiled {
-                Ok(plan) => plan,
-                Err(description) => {
-                    mistakes.push(description);
-                    continue;
-                }
-            };
-            homes.extend(plan.home.clone());
-            if codec.is_some() {
-                first_iteration::check_first_call(source, &plan, data.as_ref(), seed)?;
-            }
-            warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
-            if let Some(data) = data.as_ref().filter(|_| !plan.uses_columns) {
-                warnings.push(unused_columns(data));
-            }
-            let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let name = unique_name(&mask.text(source.scenario_name()), &scenarios);
-            let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
-            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step, &mask)).collect();
-            let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-            let pacing = source.pacing.map(Nanos::from);
-            let has_setup = source.setup.is_some();
-            scenarios.push(CompiledScenario {
-                name,
-                plan,
-                first_step,
-                addresses,
-                data,
-                pacing,
-                codec,
-                has_setup,
-                steps,
-            });
-            first_step += count;
+            compiler.add(source)?;
         }
+        let MixCompiler { scenarios, mut warnings, mistakes, homes, mask, .. } = compiler;
         if !mistakes.is_empty() {
             // Several bodies of one request have the same mistakes in the rest of it.
             let mut seen = BTreeSet::new();
@@ -283,15 +187,6 @@ fn check_homes(options: &Options, homes: &[RequestOrigin]) -> Result<(), PlanErr
     }
 }
 
-fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep, mask: &SecretMask) -> StepFacts {
-    let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
-    StepFacts {
-        name: mask.shown(&format!("{prefix}{}", step.name)),
-        scenario: scenario.to_owned(),
-        checks: checks.map(|check| mask.shown(check)).collect(),
-    }
-}
-
 /// Steps whose names differ, though they may differ in secrets alone.
 pub(crate) fn distinct(mut steps: Vec<StepFacts>) -> Vec<StepFacts> {
     let mut seen: HashMap<(String, String), usize> = HashMap::with_capacity(steps.len());
@@ -305,66 +200,6 @@ pub(crate) fn distinct(mut steps: Vec<StepFacts>) -> Vec<StepFacts> {
     steps
 }
 
-/// Name that no earlier scenario has: `shop (2)` of a second `shop`.
-fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
-    let is_taken = |name: &str| earlier.iter().any(|scenario| scenario.name == name);
-    if !is_taken(stem) {
-        return stem.to_owned();
-    }
-    let numbered = (2_usize..).map(|number| format!("{stem} ({number})"));
-    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
-}
-
-/// Mistakes of a scenario with their places: lines of a file, or options.
-fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
-    if source.line_origins.is_empty() {
-        return ErrorReport::new(&source.name, &source.text, &merge_missing_values(errors)).to_string();
-    }
-    let of_option = |error: &ParseError| {
-        let line = usize::try_from(error.position.line).unwrap_or_default().saturating_sub(1);
-        let origin = source.line_origins.get(line).map_or("", String::as_str);
-        let is_template = error.expected.contains("variable") && !origin.starts_with("--check");
-        mistake(origin, error, if is_template { LITERAL_BRACES } else { "" })
-    };
-    errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
-}
-
-fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Result<ScenarioSettings, PlanError> {
-    let header = |text: &String| {
-        // Templates are checked where they are compiled.
-        let (name, value) = match text.split_once(':').filter(|_| text.contains("{{")) {
-            Some((name, value)) => (name.trim(), value.trim()),
-            None => parse_header(text)?,
-        };
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    let think = match &source.think {
-        Some(text) => ThinkTime::parse(text).map_err(|why| PlanError::Value("think", why.to_string()))?,
-        None => ThinkTime::default(),
-    };
-    let given = source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value)));
-    let captured = source.captured.iter().map(|(name, json)| (name.clone(), Value::of_json(json.as_bytes())));
-    let success = options.success.as_ref().map(|text| {
-        let named = |error| PlanError::Scenario(mistake(&format!("--success '{text}'"), &error, ""));
-        Assertion::parse(text).map_err(named)
-    });
-    Ok(ScenarioSettings {
-        variables: given.chain(captured).collect(),
-        secret_variables: options.redact.clone(),
-        base_url: base_url(&options.url)?,
-        headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
-        user: typed_auth(options)?.map(Cow::into_owned),
-        keep_alive,
-        accept_encoding: "gzip, deflate, br".to_owned(),
-        think,
-        rules: rules(source),
-        continue_on_error: source.continue_on_error,
-        keep_cookies: source.keep_cookies,
-        success: success.transpose()?,
-        ..ScenarioSettings::default()
-    })
-}
-
 /// Warning for think time where no scenario has a second step.
 fn think_warning(sources: &[ScenarioSource], all: &[CompiledScenario]) -> Option<&'static str> {
     let is_used = |one: &CompiledScenario| one.plan.steps.len() > 1 || one.pacing.is_some();
@@ -373,27 +208,4 @@ fn think_warning(sources: &[ScenarioSource], all: &[CompiledScenario]) -> Option
     let has_repeat = sources.iter().any(|source| source.text.contains("repeat"));
     (has_think && !has_repeat && !all.iter().any(is_used))
         .then_some("think time has no effect: it is between steps, and there is only one; --pacing spaces iterations")
-}
-
-/// URL before paths, with its scheme; checked here, since it is the one of the command line.
-fn base_url(typed: &str) -> Result<Option<String>, PlanError> {
-    if typed.is_empty() {
-        return Ok(None);
-    }
-    HttpUrl::parse_typed(typed)?;
-    let scheme = if UrlText::of(typed).scheme.is_some() { "" } else { "http://" };
-    Ok(Some(format!("{scheme}{typed}")))
-}
-
-/// Rules of steps without options: with a maximum of redirects they follow them, and with one of retries they are retried
-/// as by clients.
-fn rules(source: &ScenarioSource) -> StepRules {
-    let mut rules = StepRules::default();
-    if let Some(max) = source.max_redirects.filter(|max| *max > 0) {
-        (rules.follow_redirects, rules.max_redirects) = (true, max);
-    }
-    if let Some(max) = source.client_retries.filter(|max| *max > 0) {
-        (rules.max_retries, rules.retry_interval, rules.retries_as_client) = (max, CLIENT_RETRY_INTERVAL, true);
-    }
-    rules
 }

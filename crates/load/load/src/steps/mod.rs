@@ -10,6 +10,7 @@
 
 mod body_budget;
 mod call_stream;
+mod compiled_scenario;
 mod data_source;
 mod exchange;
 mod exchange_pool;
@@ -18,6 +19,8 @@ mod first_iteration;
 mod flow_event;
 mod kept_response;
 mod mix;
+mod mix_compiler;
+mod mix_settings;
 mod name_refresh;
 mod origin_resolver;
 mod program_flows;

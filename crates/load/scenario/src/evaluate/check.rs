@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_hurl::{Assertion, ParseError, PredicateKind, PredicateValue};
+use weir_hurl::{Assertion, ParseError, PredicateKind, PredicateValue, ScalarValue};
 
 use super::Scope;
 use super::filter::FilterChain;
@@ -50,7 +50,7 @@ impl CompiledCheck {
     pub fn compile(assertion: &Assertion, names: &mut VariableNames) -> Result<Self, ParseError> {
         let is_by_name = matches!(
             assertion.predicate.kind,
-            PredicateKind::Compare(_, PredicateValue::Text(_) | PredicateValue::Regex(_))
+            PredicateKind::Compare(_, PredicateValue::Scalar(ScalarValue::Text(_)) | PredicateValue::Regex(_))
         );
         Ok(Self {
             is_by_name: is_by_name && assertion.is_about_status(),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use weir_hurl::{
     BlockContent, JsonPiece, JsonText, ParseError, Predicate, PredicateKind, PredicateOperator, PredicateValue,
-    RegexPattern, TextPosition, ValueTest,
+    RegexPattern, ScalarValue, TextPosition, ValueTest,
 };
 
 use super::regexes::CompiledRegex;
@@ -117,10 +117,10 @@ impl Compared {
             })
         };
         match value {
-            PredicateValue::Null => Ok(Self::Fixed(Value::Null)),
-            PredicateValue::Bool(value) => Ok(Self::Fixed(Value::Bool(*value))),
-            PredicateValue::Number(number) => Ok(Self::Fixed(Value::from(number))),
-            PredicateValue::Text(text) => template(text, names),
+            PredicateValue::Scalar(ScalarValue::Null) => Ok(Self::Fixed(Value::Null)),
+            PredicateValue::Scalar(ScalarValue::Bool(value)) => Ok(Self::Fixed(Value::Bool(*value))),
+            PredicateValue::Scalar(ScalarValue::Number(number)) => Ok(Self::Fixed(Value::from(number))),
+            PredicateValue::Scalar(ScalarValue::Text(text)) => template(text, names),
             PredicateValue::Block(block) => match &block.content {
                 BlockContent::Text(text) | BlockContent::Json(text) | BlockContent::Xml(text) => template(text, names),
                 BlockContent::Raw(text) => Ok(Self::Fixed(Value::text(text.as_str()))),
@@ -178,7 +178,7 @@ fn pattern(
         PredicateValue::Regex(literal) => {
             CompiledRegex::compile(&RegexPattern::Literal(literal.clone()), position, names)
         }
-        PredicateValue::Text(template) => CompiledRegex::compile_template(template, names),
+        PredicateValue::Scalar(ScalarValue::Text(template)) => CompiledRegex::compile_template(template, names),
         other => CompiledRegex::fixed(&other.to_string(), position),
     }
 }

@@ -1,7 +1,7 @@
 //! Statuses that checks of calls of gRPC compare with.
 
 use weir_base::grpc_status::{GRPC_STATUS_NAMES, is_grpc_status};
-use weir_hurl::{Assertion, ParseError, PredicateKind, PredicateOperator, PredicateValue};
+use weir_hurl::{Assertion, ParseError, PredicateKind, PredicateOperator, PredicateValue, ScalarValue};
 
 use super::problem;
 
@@ -18,11 +18,11 @@ pub fn call_status_mistake(assertion: &Assertion) -> Option<ParseError> {
     };
     let found = match value {
         _ if !assertion.is_about_status() => None,
-        PredicateValue::Text(text) => {
+        PredicateValue::Scalar(ScalarValue::Text(text)) => {
             let name = text.as_text().filter(|name| !GRPC_STATUS_NAMES.contains(name));
             name.map(|name| format!("'{}'", name.escape_debug()))
         }
-        PredicateValue::Number(number) => {
+        PredicateValue::Scalar(ScalarValue::Number(number)) => {
             let is_code = |code: i64| u16::try_from(code).is_ok_and(is_grpc_status);
             let is_status = |code: i64| is_code(code) || code >= FIRST_ERROR_STATUS;
             let text = number.to_string();

@@ -21,6 +21,7 @@ mod files;
 mod findings;
 mod flow;
 mod given_length;
+mod header_line;
 mod missing_values;
 mod multipart;
 mod options;

@@ -2,8 +2,8 @@
 
 use weir_base::Nanos;
 use weir_hurl::{
-    Expression, OptionCount, OptionDuration, OptionName, OptionValue, RequestOption, Template, TemplatePart, Templated,
-    TextPosition, VariableDefinition, VariableValue,
+    Expression, OptionCount, OptionDuration, OptionName, OptionValue, RequestOption, ScalarValue, Template,
+    TemplatePart, Templated, TextPosition, VariableDefinition,
 };
 
 use super::piece::PieceCompiler;
@@ -145,10 +145,10 @@ impl StepOptions {
 
     fn assign(&mut self, variable: &VariableDefinition, position: TextPosition, compiler: &mut PieceCompiler<'_>) {
         let value = match &variable.value {
-            VariableValue::Null => Value::Null,
-            VariableValue::Bool(value) => Value::Bool(*value),
-            VariableValue::Number(number) => Value::from(number),
-            VariableValue::Text(template) => {
+            ScalarValue::Null => Value::Null,
+            ScalarValue::Bool(value) => Value::Bool(*value),
+            ScalarValue::Number(number) => Value::from(number),
+            ScalarValue::Text(template) => {
                 let folded = compiler.folded(template);
                 let Some(text) = folded.as_text() else {
                     let Some(template) = compiler.compile(&folded) else { return };

@@ -7,6 +7,7 @@ use super::credential_lines::CredentialLines;
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::given_length::GivenLength;
+use super::header_line::split_header;
 use super::multipart::push_multipart;
 use super::options::RequestOptions;
 use super::origin::{OriginTable, RequestOrigin};
@@ -21,15 +22,17 @@ use super::source_url::{first_text, fixed_origin, has_scheme, with_query};
 use super::url_template::UrlTemplate;
 use weir_request::url::{DotSegments, HttpUrl};
 
-/// Name of the program, as `weir load` sends it.
+/// Content-Type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
+/// Name of the program, as `weir load` sends it.
 const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
-/// Headers that a request has unless the file gives or removes them.
+/// Names of headers, in lower case, that have no default values.
 #[derive(Debug, Default)]
 struct GivenHeaders {
-    /// Names in lower case, of given and removed headers.
+    /// Names of headers with a value of their own.
     names: Vec<String>,
+    /// Names of headers that an option removes.
     removed: Vec<String>,
 }
 
@@ -78,41 +81,13 @@ impl RequestCompiler<'_, '_, '_> {
             RequestTarget::Fixed { url, .. } => Some(RequestOrigin::of(url)),
             RequestTarget::Dynamic { .. } => fixed_origin(&url),
         };
-        let mut given = GivenHeaders::default();
-        for name in &options.removed_headers {
-            if let Some(name) = self.compiler.fixed_text(name, "the name of a header") {
-                given.removed.push(name.trim().to_ascii_lowercase());
-            }
-        }
-        for field in &request.headers {
-            self.header(field, CredentialOwner::Step, &mut template, &mut given);
-        }
-        for line in &options.headers {
-            match split_header(line) {
-                Some(field) => self.header(&field, CredentialOwner::Step, &mut template, &mut given),
-                None => self.error(line.position, "a header, such as 'name: value'", line.to_string()),
-            }
-        }
+        let mut given = self.given_headers(request, options, &mut template);
         self.settings_headers(&mut template, &mut given);
         self.authorization(request, options, &mut template, &mut given);
         self.defaults(options, &mut template, &given);
-        for (index, cookie) in request.cookies.iter().enumerate() {
-            let cookies = &mut template.own.cookies;
-            if index > 0 || !cookies.is_empty() {
-                cookies.push_fixed(b"; ");
-            }
-            cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
-            cookies.push_fixed(b"=");
-            push_cookies(&cookie.value, cookies, self.compiler);
-        }
+        self.cookies(request, &mut template.own.cookies);
         self.body(request, &mut template, &given);
-        let body = template.body.as_fixed().map(<[u8]>::to_vec);
-        if let Some(length) = &template.given_length
-            && let Some(found) = length.mistake(&request.method, body.as_deref())
-        {
-            let expected = format!("the length of the body, {} bytes, or none", body.map_or(0, |body| body.len()));
-            self.error(length.position, &expected, found);
-        }
+        self.check_length(request, &template);
         let shared = template.body.as_fixed().filter(|_| template.codec.is_none());
         template.shared_body = shared.and_then(RequestBytes::share);
         if template.shared_body.is_some() {
@@ -164,6 +139,31 @@ impl RequestCompiler<'_, '_, '_> {
             Err(error) => self.error(position, "a valid URL", error.to_string()),
         }
         RequestTarget::Dynamic { url, query, position }
+    }
+
+    /// Appends the headers of the file and of the step's options, without those that an option removes.
+    fn given_headers(
+        &mut self,
+        request: &HurlRequest,
+        options: &RequestOptions,
+        template: &mut RequestTemplate,
+    ) -> GivenHeaders {
+        let mut given = GivenHeaders::default();
+        for name in &options.removed_headers {
+            if let Some(name) = self.compiler.fixed_text(name, "the name of a header") {
+                given.removed.push(name.trim().to_ascii_lowercase());
+            }
+        }
+        for field in &request.headers {
+            self.header(field, CredentialOwner::Step, template, &mut given);
+        }
+        for line in &options.headers {
+            match split_header(line) {
+                Some(field) => self.header(&field, CredentialOwner::Step, template, &mut given),
+                None => self.error(line.position, "a header, such as 'name: value'", line.to_string()),
+            }
+        }
+        given
     }
 
     /// Appends a header that the file gives; in place of a default header of the same name.
@@ -327,6 +327,27 @@ impl RequestCompiler<'_, '_, '_> {
         template.headers = headers;
     }
 
+    fn cookies(&mut self, request: &HurlRequest, list: &mut PieceList) {
+        for (index, cookie) in request.cookies.iter().enumerate() {
+            if index > 0 || !list.is_empty() {
+                list.push_fixed(b"; ");
+            }
+            list.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
+            list.push_fixed(b"=");
+            push_cookies(&cookie.value, list, self.compiler);
+        }
+    }
+
+    /// Checks that a length that the file gives is that of the body, if that is fixed.
+    fn check_length(&mut self, request: &HurlRequest, template: &RequestTemplate) {
+        let Some(length) = &template.given_length else { return };
+        let body = template.body.as_fixed();
+        if let Some(found) = length.mistake(&request.method, body) {
+            let expected = format!("the length of the body, {} bytes, or none", body.map_or(0, <[u8]>::len));
+            self.error(length.position, &expected, found);
+        }
+    }
+
     /// Use of a body that is text, by its Content-Type.
     fn body_use(&self, request: &HurlRequest) -> TextBodyUse {
         let of_file = request.headers.iter().map(|field| (&field.name, self.compiler.folded(&field.value)));
@@ -375,26 +396,4 @@ fn push_cookies(text: &Template, list: &mut PieceList, compiler: &mut PieceCompi
     let text = compiler.folded(text);
     let encodings = vec![PieceEncoding::CookieValue; text.expressions().count()];
     list.push_each(text, PieceEncoding::HeaderValue, encodings, compiler);
-}
-
-/// Name and value of a header in one template.
-fn split_header(line: &Template) -> Option<FieldTemplate> {
-    let mut name = Template { parts: Vec::new(), position: line.position };
-    let mut parts = line.parts.iter();
-    for part in parts.by_ref() {
-        let TemplatePart::Text(text) = part else {
-            name.parts.push(part.clone());
-            continue;
-        };
-        let Some((before, after)) = text.split_once(':') else {
-            name.parts.push(part.clone());
-            continue;
-        };
-        let text_part = |text: &str| (!text.is_empty()).then(|| TemplatePart::Text(text.to_owned()));
-        name.parts.extend(text_part(before.trim_end()));
-        let after = text_part(after.trim_start());
-        let value = after.into_iter().chain(parts.cloned()).collect();
-        return Some(FieldTemplate { name, value: Template { parts: value, position: line.position } });
-    }
-    None
 }

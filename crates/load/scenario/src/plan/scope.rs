@@ -7,8 +7,8 @@ use weir_base::nearest::nearest;
 use weir_hurl::{
     BlockContent, BodyContent, Capture, Expression, ExpressionSource, FilterKind, HurlBody, HurlEntry, HurlFile,
     JsonPiece, JsonText, MultipartValue, OptionValue, ParseError, PredicateKind, PredicateValue, QueryKind,
-    RegexPattern, ResponseQuery, Template, TemplateFunction, Templated, TextBlock, TextPosition, TextQuery,
-    ValueFilter, VariableValue,
+    RegexPattern, ResponseQuery, ScalarValue, Template, TemplateFunction, Templated, TextBlock, TextPosition,
+    TextQuery, ValueFilter,
 };
 
 /// Variables that are defined before a place in a file, and all that are used.
@@ -132,7 +132,7 @@ impl VariableScope {
                 password.iter().for_each(|password| self.template(password));
             }
             OptionValue::Variable(variable) => {
-                if let VariableValue::Text(template) = &variable.value {
+                if let ScalarValue::Text(template) = &variable.value {
                     self.template(template);
                 }
                 self.defined.insert(variable.name.clone());
@@ -201,14 +201,12 @@ impl VariableScope {
 
     fn predicate_value(&mut self, value: &PredicateValue) {
         match value {
-            PredicateValue::Text(template) | PredicateValue::File(template) => self.template(template),
+            PredicateValue::Scalar(ScalarValue::Text(template)) | PredicateValue::File(template) => {
+                self.template(template);
+            }
             PredicateValue::Block(block) => self.block(block),
             PredicateValue::Expression(expression) => self.expression(expression),
-            PredicateValue::Null
-            | PredicateValue::Bool(_)
-            | PredicateValue::Number(_)
-            | PredicateValue::Bytes(_)
-            | PredicateValue::Regex(_) => {}
+            PredicateValue::Scalar(_) | PredicateValue::Bytes(_) | PredicateValue::Regex(_) => {}
         }
     }
 

@@ -33,8 +33,13 @@ use weir_base::Nanos;
 /// Change of a key that the dispatcher has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseAction {
-    /// Key acquired: continue from its history at the store. Key number, and index in the request.
-    Acquire(usize, usize),
+    /// Key acquired: continue from its history at the store.
+    Acquire {
+        /// Number of the key.
+        key: usize,
+        /// Index among the keys to acquire of the request.
+        index: usize,
+    },
     /// Key held again; it was not used meanwhile.
     Resume(usize),
     /// Key to release: send nothing more, await the requests in flight, then call [`KeyLeases::drained`].
@@ -47,7 +52,7 @@ impl LeaseAction {
     /// Number of the key.
     pub const fn key(self) -> usize {
         match self {
-            Self::Acquire(key, _) | Self::Resume(key) | Self::Release(key) | Self::Expire(key) => key,
+            Self::Acquire { key, .. } | Self::Resume(key) | Self::Release(key) | Self::Expire(key) => key,
         }
     }
 }
@@ -105,9 +110,8 @@ impl KeyLeases {
         let key =
             |name| SharedKey { name, lease: LeaseState::NotHeld, is_accepted: true, owner: None, free_at: Nanos::ZERO };
         let keys = keys.into_iter().map(key).collect();
-        let name = me.to_owned();
         Self {
-            name,
+            name: me.to_owned(),
             lease_duration,
             keys,
             peers: Vec::new(),
@@ -320,7 +324,7 @@ impl KeyLeases {
                 key.lease =
                     if now < until { LeaseState::Held { token, until } } else { LeaseState::Released { token } };
                 if now < until {
-                    actions.push(LeaseAction::Acquire(*number, index));
+                    actions.push(LeaseAction::Acquire { key: *number, index });
                 }
             }
         }

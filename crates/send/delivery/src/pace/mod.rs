@@ -27,8 +27,10 @@
 
 mod constants;
 mod cycle;
+mod event;
 mod learned_limit;
 mod stage;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -38,8 +40,10 @@ use self::constants::{
     RAMP_INTERVAL, RATE_MARGIN_FRACTION,
 };
 use self::cycle::Cycle;
+use self::event::PaceEvent;
 pub use self::learned_limit::LearnedLimit;
 use self::stage::{LimitKind, PaceStage};
+use self::step::PaceStep;
 use weir_base::Nanos;
 
 /// A sent request.
@@ -67,15 +71,8 @@ pub struct AdaptivePace {
     next_at: Nanos,
     begun: Option<Nanos>,
     last_sent: Nanos,
-    /// Start of the latest event; requests sent before belong to it.
-    event_start: Nanos,
-    /// Number of its rejections.
-    rejections: u64,
-    /// Fewest requests in flight at one of them.
-    min_rejected_in_flight: u64,
-    /// Rate at which the event happened, and the length of its pause.
-    rejected_rate: f64,
-    pause: Nanos,
+    /// Latest event.
+    event: PaceEvent,
     /// Rate at which the previous event happened.
     previous_rejected_rate: f64,
     /// Next pause without `Retry-After`.
@@ -91,11 +88,7 @@ pub struct AdaptivePace {
     previous_cycle: Cycle,
     /// Weight of the latest probe.
     probe_weight: u64,
-    /// Requests accepted since the last step, and its time.
-    credit: u64,
-    stepped_at: Nanos,
-    step: f64,
-    max_accepted_in_flight: u64,
+    step: PaceStep,
     /// Requests accepted since the latest event, and consecutive events with few of them in between.
     accepted: u64,
     quick_events: u32,
@@ -113,11 +106,7 @@ impl Default for AdaptivePace {
             next_at: Nanos::ZERO,
             begun: None,
             last_sent: Nanos::ZERO,
-            event_start: Nanos::ZERO,
-            rejections: 0,
-            min_rejected_in_flight: u64::MAX,
-            rejected_rate: f64::INFINITY,
-            pause: Nanos::ZERO,
+            event: PaceEvent::default(),
             previous_rejected_rate: 0.0,
             next_pause: MIN_PAUSE,
             round_trip: MIN_PAUSE,
@@ -126,10 +115,7 @@ impl Default for AdaptivePace {
             cycle: Cycle::default(),
             previous_cycle: Cycle::default(),
             probe_weight: 1,
-            credit: 0,
-            stepped_at: Nanos::ZERO,
-            step: NEAR_STEP_FRACTION,
-            max_accepted_in_flight: 0,
+            step: PaceStep::default(),
             accepted: 0,
             quick_events: 0,
         }
@@ -155,13 +141,8 @@ impl AdaptivePace {
     /// Earliest time of the next request; [`Nanos::NEVER`]: not before a response.
     pub fn next_send_at(&self) -> Nanos {
         match self.stage {
-            PaceStage::Paused { until, most } => {
-                if self.in_flight > most {
-                    Nanos::NEVER
-                } else {
-                    until
-                }
-            }
+            PaceStage::Paused { max_in_flight, .. } if self.in_flight > max_in_flight => Nanos::NEVER,
+            PaceStage::Paused { until, .. } => until,
             // A rejection would have come by then.
             PaceStage::Probing { since } => since + self.probe_timeout().max(self.interval(self.probe_weight)),
             PaceStage::Open if self.kind == LimitKind::Free => {
@@ -222,19 +203,18 @@ impl AdaptivePace {
     /// Records an acceptance.
     pub fn accepted(&mut self, now: Nanos, sent: PacedRequest) {
         self.ended();
-        self.max_accepted_in_flight = self.max_accepted_in_flight.max(sent.in_flight);
         self.accepted += 1;
         if let PaceStage::Probing { since } = self.stage
             && sent.at >= since
         {
             self.recover(since, now);
         }
-        if sent.at < self.event_start || self.stage != PaceStage::Open {
+        if sent.at < self.event.start || self.stage != PaceStage::Open {
             return;
         }
         match self.kind {
             LimitKind::Free => self.max_in_flight += 1.0,
-            LimitKind::Unsure if self.max_in_flight + 1.0 < self.min_rejected_in_flight as f64 => {
+            LimitKind::Unsure if self.max_in_flight + 1.0 < self.event.min_in_flight as f64 => {
                 self.max_in_flight += 1.0;
             }
             LimitKind::Unsure => self.max_in_flight += 1.0 / self.max_in_flight,
@@ -245,36 +225,36 @@ impl AdaptivePace {
 
     fn raise_cap(&mut self, sent: PacedRequest) {
         // Only a used limit counts.
-        self.credit += u64::from(sent.in_flight as f64 + 1.0 > self.max_in_flight);
-        if self.credit >= 60 + 100 * self.rejections {
+        self.step.credit += u64::from(sent.in_flight as f64 + 1.0 > self.max_in_flight);
+        if self.step.credit >= 60 + 100 * self.event.rejections {
             self.max_in_flight += 1.0;
-            self.credit = 0;
+            self.step.credit = 0;
         }
     }
 
     fn raise_rate(&mut self, now: Nanos) {
-        self.credit += 1;
-        let is_near = self.rate >= 0.9 * self.rejected_rate;
+        self.step.credit += 1;
+        let is_near = self.rate >= 0.9 * self.event.rate;
         let (credit, time) = if is_near {
             // Cost of an event: its rejections, and the time lost by it.
-            let lost = Nanos(self.pause.0.saturating_mul(30)).min(Nanos::from_secs(60));
-            (20 + 50 * self.rejections.min(50), lost.max(Nanos(self.longest_pause.0 / 2)).max(Nanos::SECOND))
+            let lost = Nanos(self.event.pause.0.saturating_mul(30)).min(Nanos::from_secs(60));
+            (20 + 50 * self.event.rejections.min(50), lost.max(Nanos(self.longest_pause.0 / 2)).max(Nanos::SECOND))
         } else {
             (5, Nanos(self.longest_pause.0 / 5).max(Nanos::from_millis(500)))
         };
-        if self.credit >= credit && now - self.stepped_at >= time {
-            let rate = self.rate * (1.0 + self.step);
-            // Careful steps near a rejected rate.
-            let before_bad = if is_near { rate } else { rate.min(0.95 * self.rejected_rate) };
-            self.rate = before_bad.max(self.rate);
-            (self.credit, self.stepped_at) = (0, now);
-            self.step = if self.rate > 1.05 * self.rejected_rate || self.rejected_rate.is_infinite() {
-                (2.0 * self.step).min(if self.rejected_rate.is_infinite() {
+        if self.step.credit >= credit && now - self.step.at >= time {
+            let rate = self.rate * (1.0 + self.step.fraction);
+            // A step from afar ends below the rejected rate; small steps go on from there.
+            let bounded = if is_near { rate } else { rate.min(0.95 * self.event.rate) };
+            self.rate = bounded.max(self.rate);
+            (self.step.credit, self.step.at) = (0, now);
+            self.step.fraction = if self.rate > 1.05 * self.event.rate || self.event.rate.is_infinite() {
+                (2.0 * self.step.fraction).min(if self.event.rate.is_infinite() {
                     MAX_UNREJECTED_STEP_FRACTION
                 } else {
                     MAX_STEP_FRACTION
                 })
-            } else if self.rate >= 0.9 * self.rejected_rate {
+            } else if self.rate >= 0.9 * self.event.rate {
                 NEAR_STEP_FRACTION
             } else {
                 FAR_STEP_FRACTION
@@ -288,37 +268,36 @@ impl AdaptivePace {
         self.round_trip = now - sent.at;
         self.cycle.remove(sent);
         let retry_after = retry_after.filter(|length| *length > Nanos::ZERO);
-        if sent.at < self.event_start {
-            self.rejections += 1;
-            self.min_rejected_in_flight = self.min_rejected_in_flight.min(sent.in_flight);
-            if let (Some(length), PaceStage::Paused { until, most }) = (retry_after, self.stage) {
-                self.stage = PaceStage::Paused { until: until.max(now + length), most };
+        if sent.at < self.event.start {
+            self.event.rejections += 1;
+            self.event.min_in_flight = self.event.min_in_flight.min(sent.in_flight);
+            if let (Some(length), PaceStage::Paused { until, .. }) = (retry_after, &mut self.stage) {
+                *until = (*until).max(now + length);
             }
             return;
         }
         if let PaceStage::Probing { .. } = self.stage {
-            self.rejections += 1;
-            if (sent.in_flight as f64) < FAR_FEWER_FRACTION * self.min_rejected_in_flight as f64 || sent.in_flight == 1
-            {
+            self.event.rejections += 1;
+            if (sent.in_flight as f64) < FAR_FEWER_FRACTION * self.event.min_in_flight as f64 || sent.in_flight == 1 {
                 self.kind = LimitKind::Rate;
             }
             self.next_pause = Nanos(self.next_pause.0 / 2 * 3).min(MAX_PAUSE);
         } else {
             self.begin_event(sent, retry_after.is_some());
         }
-        self.event_start = now;
+        self.event.start = now;
         if self.kind == LimitKind::Concurrency && retry_after.is_none() {
             return;
         }
-        let most = if self.kind == LimitKind::Rate { u64::MAX } else { self.min_rejected_in_flight / 2 };
-        self.stage = PaceStage::Paused { until: now + retry_after.unwrap_or(self.next_pause), most };
+        let max_in_flight = if self.kind == LimitKind::Rate { u64::MAX } else { self.event.min_in_flight / 2 };
+        self.stage = PaceStage::Paused { until: now + retry_after.unwrap_or(self.next_pause), max_in_flight };
     }
 
     /// Begins a new event.
     fn begin_event(&mut self, sent: PacedRequest, by_time: bool) {
-        let before = self.min_rejected_in_flight;
-        (self.rejections, self.min_rejected_in_flight, self.credit, self.step) =
-            (1, sent.in_flight, 0, NEAR_STEP_FRACTION);
+        let before = self.event.min_in_flight;
+        (self.event.rejections, self.event.min_in_flight) = (1, sent.in_flight);
+        (self.step.credit, self.step.fraction) = (0, NEAR_STEP_FRACTION);
         self.quick_events = if self.accepted < MIN_ACCEPTED_BETWEEN_EVENTS { self.quick_events + 1 } else { 0 };
         self.accepted = 0;
         // A second event within the same window, which has not ended yet.
@@ -340,7 +319,7 @@ impl AdaptivePace {
             LimitKind::Rate => {}
         }
         if self.kind == LimitKind::Rate {
-            self.rejected_rate = self.rate;
+            self.event.rate = self.rate;
             if self.rate.is_finite() {
                 self.next_pause = self
                     .next_pause
@@ -354,19 +333,19 @@ impl AdaptivePace {
     /// Ends the event: the probe sent at `since` was not rejected.
     fn recover(&mut self, since: Nanos, now: Nanos) {
         self.stage = PaceStage::Open;
-        self.pause = since - self.event_start;
+        self.event.pause = since - self.event.start;
         if self.cycle.requests < 2 && self.previous_cycle.requests > 0 {
             // Only the probe was sent: the recovery does not count.
             self.cycle.extend(&self.previous_cycle);
         }
         // A measurement within a part of a window is weak: the window's count returns as it was used.
-        let is_short = since - self.pause - self.cycle.start < Nanos(self.longest_pause.0 / 2);
+        let is_short = since - self.event.pause - self.cycle.start < Nanos(self.longest_pause.0 / 2);
         let faded = if is_short { self.longest_pause } else { Nanos(self.longest_pause.0 / 10 * 9) };
-        self.longest_pause = faded.max(self.pause);
+        self.longest_pause = faded.max(self.event.pause);
         let length = (since - self.cycle.start).as_secs_f64().max(1e-6);
         // So is one of a small part of the cycle before: a sliding window frees only what was sent a window ago.
         let previous = self.cycle.start - self.previous_cycle.start;
-        let is_part = Nanos(4 * (since - self.pause - self.cycle.start).0) < previous;
+        let is_part = Nanos(4 * (since - self.event.pause - self.cycle.start).0) < previous;
         // Without the probe, which begins the next cycle.
         let taken = self.cycle.weight.saturating_sub(self.probe_weight);
         let requests = self.cycle.requests.saturating_sub(1);
@@ -382,11 +361,11 @@ impl AdaptivePace {
                 };
                 // One rejection within a window says little of the rate, several in a row do.
                 if is_short && self.short_cycles <= MIN_RATE_FRACTIONS.len() {
-                    self.rejected_rate = self.rejected_rate.max(self.previous_rejected_rate);
+                    self.event.rate = self.event.rate.max(self.previous_rejected_rate);
                 }
-                self.previous_rejected_rate = self.rejected_rate;
+                self.previous_rejected_rate = self.event.rate;
                 self.rate = (RATE_MARGIN_FRACTION * measured).min(0.96 * self.rate).max(lowest);
-                self.step = FAR_STEP_FRACTION;
+                self.step.fraction = FAR_STEP_FRACTION;
                 self.max_in_flight = f64::INFINITY;
                 self.next_at = since + self.interval(self.probe_weight);
             }
@@ -395,6 +374,6 @@ impl AdaptivePace {
         }
         self.previous_cycle = Cycle { weight: taken, requests, ..self.cycle };
         self.cycle = Cycle { start: since, weight: self.probe_weight, requests: 1 };
-        (self.credit, self.stepped_at) = (0, now);
+        (self.step.credit, self.step.at) = (0, now);
     }
 }

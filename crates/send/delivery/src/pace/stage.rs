@@ -16,8 +16,8 @@ pub(super) enum LimitKind {
 pub(super) enum PaceStage {
     /// Requests are limited by rate and by `max_in_flight`.
     Open,
-    /// No request goes before `until`, or with more than `most` in flight.
-    Paused { until: Nanos, most: u64 },
+    /// No request goes before `until`, or with more than `max_in_flight` in flight.
+    Paused { until: Nanos, max_in_flight: u64 },
     /// A probe is in flight; its response decides how to go on.
     Probing { since: Nanos },
 }

@@ -185,8 +185,8 @@ impl KeyLeaseLoop {
         // Histories of acquired keys may take long to look up.
         for change in at_once.into_iter().chain(later) {
             match change {
-                LeaseAction::Acquire(key, place) => {
-                    let Some(Some(acquired)) = reply.acquired.get(place) else { continue };
+                LeaseAction::Acquire { key, index } => {
+                    let Some(Some(acquired)) = reply.acquired.get(index) else { continue };
                     let Some(acquisition) = self.take_over(key, acquired).await else { return };
                     post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::Acquired(Box::new(acquisition))));
                     self.not_passed_on.remove(&key);
@@ -198,7 +198,7 @@ impl KeyLeaseLoop {
 
     fn post_change(&self, change: LeaseAction) {
         let update = match change {
-            LeaseAction::Acquire(..) => return,
+            LeaseAction::Acquire { .. } => return,
             LeaseAction::Resume(key) => KeyLeaseUpdate::Resumed(key),
             LeaseAction::Release(key) => KeyLeaseUpdate::Releasing(key),
             LeaseAction::Expire(key) => KeyLeaseUpdate::Expired(key),

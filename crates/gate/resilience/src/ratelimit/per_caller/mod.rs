@@ -95,7 +95,7 @@ impl CallerLimiter {
         Self { refill, full_at: SetCache::new(rule.entries), latest: Nanos::ZERO, shared: None }
     }
 
-    /// The same, where several gates share the rate: nothing of it is ours until [`Self::set_fractions`] says so. Keys
+    /// The same, where several gates share the rate: this gate has nothing of it until [`Self::set_fractions`]. Keys
     /// have to be the same at all gates; `salt` is this one's own.
     pub fn shared(rule: CallerRule, salt: u64) -> Self {
         let callers = Self::new(rule);
@@ -103,19 +103,24 @@ impl CallerLimiter {
         Self { refill: callers.refill.fraction(Fraction::NONE), shared, ..callers }
     }
 
-    /// From now on this portion is ours of what each caller may send, and another one of those that are named, in
-    /// order of their keys. Does nothing to callers that are not shared.
-    pub fn set_fractions(&mut self, now: Nanos, usual: Fraction, claims: impl Iterator<Item = (u64, Fraction)>) {
+    /// Sets the fraction of each caller's rate that this gate has from now on: the default one, and those of callers
+    /// that have their own, in order of their keys. No effect without a shared rate.
+    pub fn set_fractions(
+        &mut self,
+        now: Nanos,
+        default_fraction: Fraction,
+        own_fractions: impl Iterator<Item = (u64, Fraction)>,
+    ) {
         self.latest = self.latest.max(now);
-        if let Some(together) = &mut self.shared {
-            self.refill = together.set_fractions(self.latest, usual, claims, &mut self.full_at);
+        if let Some(shared) = &mut self.shared {
+            self.refill = shared.set_fractions(self.latest, default_fraction, own_fractions, &mut self.full_at);
         }
     }
 
     /// Demand of callers since the previous call, in parts of a [`Fraction`]: of those with a fraction of their own,
     /// and of those that were rejected.
     pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
-        self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
+        self.shared.as_mut().map_or_else(Vec::new, |shared| shared.demand(now))
     }
 
     /// Whether the caller with this key may send a call of this weight now; if so, it is paid. A weight of 0 is always
@@ -123,18 +128,18 @@ impl CallerLimiter {
     ///
     /// # Errors
     /// After which time it would be allowed, and not a nanosecond earlier, if nothing else came from this caller until
-    /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
-    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back,
-    /// and a second at most, since it grows for callers that come again.
+    /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that holds while this
+    /// gate's fraction does not change. If the call weighs more than this gate's bucket holds: the time in which the whole
+    /// rate refills as much, and a second at most, since the fraction grows for callers that come again.
     pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
         self.admit(now, key, weight).0
     }
 
-    /// As [`Self::allows`], with the state of the caller's bucket afterwards: where several gates share the rate, that of
-    /// this one's portion.
+    /// As [`Self::allows`], with the state of the caller's bucket afterwards: where several gates share the rate, of the
+    /// bucket at this gate.
     pub fn admit(&mut self, now: Nanos, key: u64, weight: u64) -> (Result<(), Nanos>, BucketState) {
         self.latest = self.latest.max(now);
-        let Some(together) = &mut self.shared else {
+        let Some(shared) = &mut self.shared else {
             // More than a bucket holds, and nothing, is decided without a place in the memory of callers.
             if weight == 0 || weight > self.refill.capacity {
                 let full = self.full_at.get(key).copied().unwrap_or_default();
@@ -146,18 +151,18 @@ impl CallerLimiter {
             let taken = take(&self.refill, full, self.latest, weight).map_err(|at| at - now);
             return (taken, state(&self.refill, *full, self.latest));
         };
-        together.admit(&mut self.full_at, (now, self.latest), key, weight)
+        shared.admit(&mut self.full_at, now, self.latest, key, weight)
     }
 }
 
 impl CallerLimiter {
     /// Corrects what a call has taken by what it turned out to weigh, and returns the caller's bucket: the difference
     /// comes back, or is taken also if it is not there, so that the caller waits until the bucket is no longer empty.
-    /// Where several gates share the rate, that is this one's portion.
+    /// Where several gates share the rate, that is the bucket at this gate.
     pub fn correct(&mut self, now: Nanos, key: u64, taken: u64, weight: u64) -> BucketState {
         self.latest = self.latest.max(now);
-        if let Some(together) = &mut self.shared {
-            return together.correct(&mut self.full_at, self.latest, key, taken, weight);
+        if let Some(shared) = &mut self.shared {
+            return shared.correct(&mut self.full_at, self.latest, key, taken, weight);
         }
         let full = self.full_at.get_or_insert(key, |full| *full);
         *full = corrected(&self.refill, *full, self.latest, taken, weight);

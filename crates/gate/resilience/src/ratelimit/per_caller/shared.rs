@@ -1,15 +1,15 @@
-//! Callers that several gates let in: the part of their rate that is ours.
+//! Callers whose rate several gates share: the fraction of their buckets that this gate has.
 //!
-//! Most have the usual part. When that is another one, their buckets stay as *full* as they are: what is kept of them
-//! is the instant at which they would be full again, and that does not change. It may let a caller have a part of its
-//! burst once more, each time a gate comes or goes; the other way would have those who are known from of old wait.
+//! Most callers have the default fraction. When it changes, their buckets stay as *full* as they are: what is kept of
+//! a bucket is the instant at which it is full again, and that does not change. So a caller may have a part of its
+//! burst once more each time a gate joins or leaves; otherwise callers that have been known for long would wait.
 //!
-//! Callers with a part of their own are those that are short somewhere, and what they have moves to and fro. So there
-//! *tokens* stay what they are, and a larger bucket has room that is empty: whatever is moved, all gates together let
-//! through the burst, what comes back, and one call for each gate.
+//! Callers with a fraction of their own are those that are short at some gate, and their fractions change often. Their
+//! *tokens* stay, and what a larger bucket has more is empty: whatever is moved, all gates together let through the
+//! burst, what is refilled, and one call for each gate.
 //!
-//! A bucket may owe tokens, after a correction. What it owes moves with its tokens; that it owes them is noted apart,
-//! since a bucket that was emptied with a smaller part looks the same.
+//! A bucket may owe tokens, after a correction. The debt moves with the tokens; that there is one is recorded apart,
+//! since a bucket that was emptied with a smaller fraction looks the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,20 @@ use weir_base::set_cache::SetCache;
 use weir_limits::fraction::Fraction;
 use weir_limits::models::token_bucket::Refill;
 
-/// Callers that were short and have no part of their own, at most.
+/// Maximum number of callers without a bucket of their own whose rejections are counted.
 const MAX_REJECTED_CALLERS: usize = 256;
-/// Callers that owe tokens, at most; beyond that, what is owed is forgiven.
+/// Maximum number of callers that owe tokens; debts of further ones are forgiven.
 const MAX_DEBTORS: usize = 4096;
-/// Longest wait of a call that weighs more than this gate's portion holds: the portion follows demand within a lease,
+/// Longest wait of a call that weighs more than this gate's bucket holds: the fraction follows demand within a lease,
 /// and demand that does not come again is forgotten.
-const MAX_WAIT_FOR_PORTION: Nanos = Nanos::SECOND;
+const MAX_WAIT_FOR_FRACTION: Nanos = Nanos::SECOND;
 
-/// Buckets of a rate that several gates share, with the fraction that each caller has here.
+/// Buckets of callers, with the fraction of the rate that each caller has at this gate.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBuckets {
     whole: Refill,
     default_fraction: Fraction,
-    /// The bucket of those with the usual part.
+    /// Bucket of callers with the default fraction.
     refill: Refill,
     own_buckets: BTreeMap<u64, OwnBucket>,
     /// Weight rejected to callers without a bucket of their own since the last count.
@@ -53,7 +53,7 @@ struct OwnBucket {
 }
 
 impl SharedBuckets {
-    /// Nothing is ours.
+    /// Buckets of which this gate has nothing yet.
     pub(super) fn new(whole: Refill, salt: u64) -> Self {
         let (default_fraction, own_buckets, rejected_weight) = (Fraction::NONE, BTreeMap::new(), BTreeMap::new());
         Self {
@@ -68,28 +68,29 @@ impl SharedBuckets {
         }
     }
 
-    /// See [`super::CallerLimiter::admit`]; the time of the call, and the latest time. `full_at` has the buckets of those
-    /// with the usual part.
+    /// See [`super::CallerLimiter::admit`]. `latest` is the latest time of a call; `full_at` has the buckets of callers
+    /// with the default fraction.
     pub(super) fn admit(
         &mut self,
         full_at: &mut SetCache<u128>,
-        (now, latest): (Nanos, Nanos),
+        now: Nanos,
+        latest: Nanos,
         key: u64,
         weight: u64,
     ) -> (Result<(), Nanos>, BucketState) {
-        let usual = self.refill;
+        let default_refill = self.refill;
         if weight == 0 {
-            return (Ok(()), state(&usual, 0, latest));
+            return (Ok(()), state(&default_refill, 0, latest));
         }
         let (place, was_in_debt) = (self.cache_key(key), self.debtors.contains(&key));
         let (refill, full) = match self.own_bucket(key, weight) {
             Some(own_bucket) => own_bucket,
-            None => (usual, full_at.get_or_insert(place, |full| *full)),
+            None => (default_refill, full_at.get_or_insert(place, |full| *full)),
         };
         let empty = refill.empty_at(latest);
         let is_in_debt = was_in_debt && *full > empty;
         if !is_in_debt {
-            // With a smaller part it may have been emptied for longer than a larger one takes to fill.
+            // With a smaller fraction it may have been emptied for longer than a larger one takes to fill.
             *full = (*full).min(empty);
         }
         let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, latest, weight) };
@@ -110,14 +111,14 @@ impl SharedBuckets {
         taken: u64,
         weight: u64,
     ) -> BucketState {
-        let (usual, place, was_in_debt) = (self.refill, self.cache_key(key), self.debtors.contains(&key));
+        let (default_refill, place, was_in_debt) = (self.refill, self.cache_key(key), self.debtors.contains(&key));
         let may_owe = was_in_debt || self.debtors.len() < MAX_DEBTORS;
         if let Some(own_bucket) = self.own_buckets.get_mut(&key) {
             own_bucket.requested_weight = own_bucket.requested_weight.saturating_sub(taken.saturating_sub(weight));
         }
         let (refill, full) = match self.own_bucket(key, weight.saturating_sub(taken)) {
             Some(own_bucket) => own_bucket,
-            None => (usual, full_at.get_or_insert(place, |full| *full)),
+            None => (default_refill, full_at.get_or_insert(place, |full| *full)),
         };
         let empty = refill.empty_at(now);
         let before = if was_in_debt { *full } else { (*full).min(empty) };
@@ -135,7 +136,7 @@ impl SharedBuckets {
         key.wrapping_mul(self.salt | 1).rotate_left(32)
     }
 
-    /// The bucket of a caller that has a part of its own; a call of this weight has come.
+    /// Bucket of a caller with a fraction of its own, for a call of this weight.
     fn own_bucket(&mut self, key: u64, weight: u64) -> Option<(Refill, &mut u128)> {
         let own_bucket = self.own_buckets.get_mut(&key)?;
         own_bucket.requested_weight = own_bucket.requested_weight.saturating_add(weight);
@@ -152,13 +153,13 @@ impl SharedBuckets {
         }
     }
 
-    /// How long a call waits that weighs more than this gate's portion holds: as long as all of the rate takes for it.
+    /// Wait of a call that weighs more than this gate's bucket holds: the time in which the whole rate refills as much.
     fn wait_for(&self, weight: u64) -> Nanos {
         if weight > self.whole.capacity {
             return Nanos::NEVER;
         }
-        let takes = (u128::from(self.whole.per.0) * u128::from(weight)).div_ceil(u128::from(self.whole.limit));
-        Nanos(u64::try_from(takes).unwrap_or(u64::MAX)).min(MAX_WAIT_FOR_PORTION)
+        let refill_ns = (u128::from(self.whole.per.0) * u128::from(weight)).div_ceil(u128::from(self.whole.limit));
+        Nanos(u64::try_from(refill_ns).unwrap_or(u64::MAX)).min(MAX_WAIT_FOR_FRACTION)
     }
 
     /// See [`super::CallerLimiter::demand`].
@@ -171,9 +172,9 @@ impl SharedBuckets {
             let parts = (u128::from(weight) * u128::from(per.0)).saturating_mul(1 << Fraction::BITS) / all;
             u32::try_from(parts).unwrap_or(u32::MAX)
         };
-        let usual = self.default_fraction.parts();
+        let default_parts = self.default_fraction.parts();
         let short = std::mem::take(&mut self.rejected_weight).into_iter();
-        let short = short.map(|(key, weight)| (key, usual.saturating_add(parts(weight))));
+        let short = short.map(|(key, weight)| (key, default_parts.saturating_add(parts(weight))));
         let own_demand = self
             .own_buckets
             .iter_mut()
@@ -181,19 +182,19 @@ impl SharedBuckets {
         own_demand.chain(short).collect()
     }
 
-    /// See [`super::CallerLimiter::set_fractions`]. Gives the bucket of those with the usual part.
+    /// See [`super::CallerLimiter::set_fractions`]. Returns the bucket of callers with the default fraction.
     pub(super) fn set_fractions(
         &mut self,
         now: Nanos,
-        usual: Fraction,
-        claims: impl Iterator<Item = (u64, Fraction)>,
+        default_fraction: Fraction,
+        own_fractions: impl Iterator<Item = (u64, Fraction)>,
         full: &mut SetCache<u128>,
     ) -> Refill {
-        let (from, to) = (self.refill, self.whole.fraction(usual));
+        let (from, to) = (self.refill, self.whole.fraction(default_fraction));
         let mut before = std::mem::take(&mut self.own_buckets);
-        for (key, portion) in claims {
+        for (key, fraction) in own_fractions {
             let own_bucket = match before.remove(&key) {
-                Some(own_bucket) if own_bucket.fraction == portion => own_bucket,
+                Some(own_bucket) if own_bucket.fraction == fraction => own_bucket,
                 known => {
                     let (from, was, requested_weight) = match known {
                         Some(own_bucket) => (own_bucket.refill, own_bucket.full_at, own_bucket.requested_weight),
@@ -203,13 +204,8 @@ impl SharedBuckets {
                             (from, if owes { was } else { was.min(from.empty_at(now)) }, 0)
                         }
                     };
-                    let refill = self.whole.fraction(portion);
-                    OwnBucket {
-                        fraction: portion,
-                        refill,
-                        full_at: convert(&from, &refill, was, now),
-                        requested_weight,
-                    }
+                    let refill = self.whole.fraction(fraction);
+                    OwnBucket { fraction, refill, full_at: convert(&from, &refill, was, now), requested_weight }
                 }
             };
             self.own_buckets.insert(key, own_bucket);
@@ -218,7 +214,7 @@ impl SharedBuckets {
             *full.get_or_insert(self.cache_key(key), |full| *full) =
                 convert(&own_bucket.refill, &to, own_bucket.full_at, now);
         }
-        (self.default_fraction, self.refill) = (usual, to);
+        (self.default_fraction, self.refill) = (default_fraction, to);
         let mut debtors = std::mem::take(&mut self.debtors);
         debtors.retain(|key| match self.own_buckets.get(key) {
             Some(own_bucket) => own_bucket.full_at > own_bucket.refill.empty_at(now),

@@ -120,7 +120,7 @@ pub struct HostBalancer {
     unhealthy: u64,
     /// Set of hosts that an operator has ejected.
     by_operator: u64,
-    /// Set of hosts that failed as often as ejects one, and stay since too few would be left.
+    /// Set of hosts that failed often enough to be ejected, and stay since too few would be left.
     failing: u64,
     /// Conditions at the last [`Self::changes`].
     seen: SeenConditions,

@@ -5,6 +5,8 @@
 
 mod credential_values;
 pub mod redirect;
+mod session_parts;
 mod writer;
 
+pub use self::session_parts::SessionParts;
 pub use self::writer::{RequestParts, SentForm, absolute, check_session_head, secret_lines, write_request};

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use super::credential_values::CredentialValues;
+use super::session_parts::SessionParts;
 use weir_request::basic_auth::basic_authorization;
 use weir_request::request_framing::{CallerFraming, CallerHeader};
 use weir_request::secret_names::is_secret_name;
@@ -98,17 +99,17 @@ pub fn check_session_head(head: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a request with the header lines of its session, each with its line break, and the cookies of the jar at
-/// `unix_s`.
+/// Writes a request with what its session adds.
 ///
 /// # Errors
 /// One line, if a part would break the request.
 pub fn write_request(
     request: RequestParts<'_>,
-    (head, jar, unix_s): (&[u8], &mut CookieJar, i64),
+    session: SessionParts<'_>,
     form: SentForm<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
+    let SessionParts { head, jar, unix_s } = session;
     out.clear();
     if form.method.is_empty()
         || !form.method.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_!#$%&'*+.^`|~".contains(&byte))
@@ -140,9 +141,9 @@ pub fn write_request(
             }
         }
     }
-    let framing = write_headers(request, (form, &credentials), out)?;
+    let framing = write_headers(request, form, &credentials, out)?;
     write_credentials(request, head, form, out);
-    write_cookies(request, (jar, unix_s), form, out);
+    write_cookies(request, jar, unix_s, form, out);
     let body = request.body.filter(|_| form.sends_body);
     let length = body.unwrap_or_default().len();
     if framing.has_length(form.method, length as u64).map_err(|error| error.to_string())? {
@@ -157,7 +158,8 @@ pub fn write_request(
 /// Writes the headers of a request but for its length; returns what they say of its framing.
 fn write_headers(
     request: RequestParts<'_>,
-    (form, credentials): (SentForm<'_>, &CredentialValues<'_>),
+    form: SentForm<'_>,
+    credentials: &CredentialValues<'_>,
     out: &mut Vec<u8>,
 ) -> Result<CallerFraming, String> {
     let mut framing = CallerFraming::default();
@@ -198,12 +200,7 @@ fn write_credentials(request: RequestParts<'_>, head: &[u8], form: SentForm<'_>,
     }
 }
 
-fn write_cookies(
-    request: RequestParts<'_>,
-    (jar, unix_s): (&mut CookieJar, i64),
-    form: SentForm<'_>,
-    out: &mut Vec<u8>,
-) {
+fn write_cookies(request: RequestParts<'_>, jar: &mut CookieJar, unix_s: i64, form: SentForm<'_>, out: &mut Vec<u8>) {
     let headers = if form.has_left_origin { &[] } else { request.headers };
     let given = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("cookie"));
     let given = given.and_then(|(_, value)| value.as_deref()).filter(|value| !value.contains(['\r', '\n', '\0']));
@@ -234,6 +231,10 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect()
     }
 
+    fn session<'a>(head: &'a [u8], jar: &'a mut CookieJar) -> SessionParts<'a> {
+        SessionParts { head, jar, unix_s: 0 }
+    }
+
     /// Lines of the head, and the body.
     fn written(
         url: &str,
@@ -247,7 +248,7 @@ mod tests {
         let parts = RequestParts { headers: &given, body: body.map(str::as_bytes) };
         let form = SentForm { method, url: &url, sends_body, has_left_origin, withheld: b"" };
         let mut out = Vec::new();
-        write_request(parts, (HEAD, &mut CookieJar::default(), 0), form, &mut out)?;
+        write_request(parts, session(HEAD, &mut CookieJar::default()), form, &mut out)?;
         let text = String::from_utf8(out).map_err(|error| error.to_string())?;
         let (head, body) = text.split_once("\r\n\r\n").ok_or("no end of the head")?;
         Ok((head.split("\r\n").map(str::to_owned).collect(), body.to_owned()))
@@ -295,7 +296,7 @@ mod tests {
         let parts = RequestParts { headers: &given, body: None };
         let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: false, withheld: b"" };
         let mut out = Vec::new();
-        write_request(parts, (b"", &mut jar, 0), form, &mut out).expect("valid");
+        write_request(parts, session(b"", &mut jar), form, &mut out).expect("valid");
         let text = String::from_utf8_lossy(&out);
         assert!(text.contains("\r\nCookie: a=1; b=2\r\n"), "{text}");
         assert_eq!(text.matches("ookie").count(), 1);
@@ -308,7 +309,7 @@ mod tests {
         for (head, expected) in [(&b""[..], 1), (HEAD, 0)] {
             let mut out = Vec::new();
             let parts = RequestParts::default();
-            write_request(parts, (head, &mut CookieJar::default(), 0), form, &mut out).expect("valid");
+            write_request(parts, session(head, &mut CookieJar::default()), form, &mut out).expect("valid");
             let text = String::from_utf8_lossy(&out);
             assert_eq!(text.matches("Authorization: Basic bWU6cHc=\r\n").count(), expected, "{text}");
         }
@@ -332,7 +333,7 @@ mod tests {
         let _ = jar.store(b"jar=1", &url, 0);
         let parts = RequestParts { headers: &given, body: None };
         let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: true, withheld: b"" };
-        write_request(parts, (head, &mut jar, 0), form, &mut out).expect("valid");
+        write_request(parts, session(head, &mut jar), form, &mut out).expect("valid");
         let text = String::from_utf8_lossy(&out);
         let lines = "Host: shop.example:81\r\nUser-Agent: weir\r\nX-Other: o\r\nCookie: jar=1\r\n\r\n";
         assert_eq!(text, format!("GET / HTTP/1.1\r\n{lines}"), "cookies of the jar have their own rules");
@@ -351,7 +352,7 @@ mod tests {
         let parts = RequestParts { headers: &given, body: None };
         for (has_left_origin, sent) in [(true, false), (false, true)] {
             let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin, withheld: b"" };
-            write_request(parts, (head, &mut CookieJar::default(), 0), form, &mut out).expect("valid");
+            write_request(parts, session(head, &mut CookieJar::default()), form, &mut out).expect("valid");
             let text = String::from_utf8_lossy(&out);
             for name in ["X-Copy", "X-Session"] {
                 assert_eq!(text.contains(name), sent, "{text}");
@@ -368,7 +369,8 @@ mod tests {
         assert_eq!(withheld, b"X-Api-Key: k\r\nAuthorization: of-command-line\r\n");
         let (url, mut out) = (absolute("", "http://other.example/").expect("valid"), Vec::new());
         let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: false, withheld: &withheld };
-        write_request(RequestParts::default(), (head, &mut CookieJar::default(), 0), form, &mut out).expect("valid");
+        write_request(RequestParts::default(), session(head, &mut CookieJar::default()), form, &mut out)
+            .expect("valid");
         let text = String::from_utf8_lossy(&out);
         assert!(!text.contains("Api-Key") && text.contains("Authorization: own\r\n"), "{text}");
     }

@@ -355,7 +355,7 @@ fn a_lease_that_expired_during_a_request_is_requested_once_more() {
     assert_eq!(ask.renew, [(0, 1, true)]);
     ownership.on_reply(late, &ask, said(&[true], &[]), &mut actions);
     assert!(ownership.is_held(0, late));
-    assert_eq!(actions, [LeaseAction::Acquire(0, 0), LeaseAction::Expire(0), LeaseAction::Resume(0)]);
+    assert_eq!(actions, [LeaseAction::Acquire { key: 0, index: 0 }, LeaseAction::Expire(0), LeaseAction::Resume(0)]);
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! APIs of language models, and their paths.
+//! APIs of language models, their names and paths.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use weir_events::llm::LlmApi;
 
-/// API that requests are written for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RequestApi {
+/// HTTP API by which a language model is served: how requests are written, and where responses have tokens and usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LlmApi {
     /// OpenAI's chat completions.
     #[default]
     Chat,
@@ -15,7 +15,7 @@ pub enum RequestApi {
     Completions,
     /// OpenAI's responses.
     Responses,
-    /// OpenAI's embeddings.
+    /// OpenAI's embeddings, which have usage and no tokens.
     Embeddings,
     /// Anthropic's messages.
     Messages,
@@ -27,7 +27,7 @@ pub enum RequestApi {
     Tgi,
 }
 
-impl RequestApi {
+impl LlmApi {
     /// All APIs.
     pub const ALL: [Self; 8] = [
         Self::Chat,
@@ -43,22 +43,20 @@ impl RequestApi {
     /// Name in options.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+            Self::Responses => "responses",
+            Self::Embeddings => "embeddings",
+            Self::Messages => "messages",
+            Self::Ollama => "ollama",
             Self::OllamaGenerate => "ollama-generate",
-            _ => self.reads().name(),
+            Self::Tgi => "tgi",
         }
     }
 
-    /// API that responses are read by.
-    pub fn reads(self) -> LlmApi {
-        match self {
-            Self::Chat => LlmApi::Chat,
-            Self::Completions => LlmApi::Completions,
-            Self::Responses => LlmApi::Responses,
-            Self::Embeddings => LlmApi::Embeddings,
-            Self::Messages => LlmApi::Messages,
-            Self::Ollama | Self::OllamaGenerate => LlmApi::Ollama,
-            Self::Tgi => LlmApi::Tgi,
-        }
+    /// Whether responses have tokens; embeddings have none.
+    pub fn has_tokens(self) -> bool {
+        self != Self::Embeddings
     }
 
     /// Whether servers of the API know `ignore_eos` and `min_tokens`, as vLLM and SGLang do.
@@ -111,7 +109,7 @@ impl RequestApi {
 }
 
 /// Reads a name; also those that vLLM has for its backends.
-impl FromStr for RequestApi {
+impl FromStr for LlmApi {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
