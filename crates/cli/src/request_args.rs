@@ -201,15 +201,14 @@ impl RequestArgs {
 
     /// Rejects scripts, which only `weir load` runs.
     fn reject_scripts(&self) -> Result<(), String> {
-        let languages: [(fn(&Path) -> bool, &str, &str); 3] = [
-            (is_python, "Python", "a scenario"),
-            (is_javascript, "k6", "a scenario"),
-            (is_script, "Lua", "a .hurl file"),
-        ];
-        for (is_language, name, instead) in languages {
-            if let Some(path) = self.scenarios.iter().find(|path| is_language(path)) {
-                return Err(format!("{}: {name} scripts are for weir load; write {instead} here", path.display()));
-            }
+        for path in &self.scenarios {
+            let (name, instead) = match path {
+                path if is_python(path) => ("Python", "a scenario"),
+                path if is_javascript(path) => ("k6", "a scenario"),
+                path if is_script(path) => ("Lua", "a .hurl file"),
+                _ => continue,
+            };
+            return Err(format!("{}: {name} scripts are for weir load; write {instead} here", path.display()));
         }
         Ok(())
     }
