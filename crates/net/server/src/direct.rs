@@ -21,6 +21,7 @@ pub trait DirectRequest: fmt::Debug {
 }
 
 /// What a service makes of a request at once.
+#[expect(clippy::large_enum_variant, reason = "a reply is passed on once; a box would be an allocation per call")]
 pub enum DirectReply {
     /// Its reply.
     Ready(ServiceReply),
