@@ -54,6 +54,12 @@ impl RedisSplitTable {
         })
     }
 
+    /// The same with another timeout of a request.
+    #[cfg(test)]
+    pub(super) fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
     /// Sends a request and waits for its reply.
     ///
     /// # Errors

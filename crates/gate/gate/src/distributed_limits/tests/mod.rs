@@ -3,6 +3,8 @@
 #[path = "../../../../resilience/src/ratelimit/split/tests/model.rs"]
 mod model;
 
+use std::time::Duration;
+
 use self::model::SplitTable as Oracle;
 use super::renewal_error::RenewalError;
 use super::table::RedisSplitTable;
@@ -29,7 +31,9 @@ impl TableWithModel {
         // A server that was never silent.
         server.say(&["HSET", "weir:cluster:test:meta", "run", run, "heard", "4102444800000", "settled", "0"]);
         let terms = DistributedLimitConfig::parse(&server.url("name=test&lease=1h")).unwrap();
-        let tables = (0..gates).map(|number| (format!("g{number}"), RedisSplitTable::new(&terms).unwrap())).collect();
+        // A busy machine may let the server wait for longer than a gateway would.
+        let table = || RedisSplitTable::new(&terms).unwrap().with_timeout(Duration::from_secs(60));
+        let tables = (0..gates).map(|number| (format!("g{number}"), table())).collect();
         Self { tables, model: Oracle::new_settled(1) }
     }
 
