@@ -135,6 +135,16 @@ fn is_frame(statement: &str) -> bool {
     is_opening || statement.chars().all(|c| "(){};, ".contains(c))
 }
 
+/// What stands before the first function of a statement, and its body: `() => ...`, `function () {...`, however spaced.
+fn function_body(statement: &str) -> Option<(&str, &str)> {
+    let of_arrow = statement.split_once("=>");
+    let of_word = statement.split_once("function").and_then(|(before, after)| {
+        let (_, body) = after.trim_start().strip_prefix('(')?.split_once(')')?;
+        Some((before, body.trim_start().strip_prefix('{')?))
+    });
+    [of_arrow, of_word].into_iter().flatten().min_by_key(|(before, _)| before.len())
+}
+
 fn is_log(statement: &str) -> bool {
     statement.starts_with("console.") || statement.starts_with("client.log(")
 }
@@ -152,9 +162,7 @@ impl ScriptReader {
     fn statement(&mut self, statement: &str, session: &mut ImportSession) -> bool {
         let statement = statement.trim().trim_end_matches(';').trim();
         // The content of pm.test("...", () => ...) on one line.
-        let inner = statement.split_once("=> ").or_else(|| statement.split_once("function () {"));
-        let inner = inner.or_else(|| statement.split_once("function() {"));
-        if let (Some((before, inner)), true) = (inner, statement.contains("test(")) {
+        if let (Some((before, inner)), true) = (function_body(statement), statement.contains("test(")) {
             let inner = inner.trim().trim_start_matches('{').trim().trim_end_matches([')', '}', ' ']);
             let opened = inner.matches('(').count();
             let inner = format!("{inner}{}", ")".repeat(opened.saturating_sub(inner.matches(')').count())));
@@ -343,7 +351,7 @@ mod tests {
     fn captures_and_checks_are_translated() {
         let script = "// token\nconst data = pm.response.json();\npm.environment.set(\"token\", data.token);\n\
             var first = data.items[0];\npm.collectionVariables.set('id', first[\"id\"])\n\
-            pm.test(\"ok\", function () {\n    pm.response.to.have.status(201);\n});\n\
+            pm.test(\"ok\", function(){pm.response.to.have.status(201);});\n\
             pm.test('name', () => pm.expect(data.name).to.eql('tea'));\n";
         let expected = "HTTP 201\n[Captures]\ntoken: jsonpath \"$.token\"\nid: jsonpath \"$.items[0]['id']\"\n[Asserts]\n\
             jsonpath \"$.name\" == \"tea\"\n";

@@ -243,7 +243,11 @@ impl LlmSweep {
                 TableCell::Toned(tone, percentage(good))
             });
             vec![
-                TableCell::Number(point.value, ValueUnit::Other(String::new())),
+                // Concurrencies and most rates are whole numbers.
+                match point.value.fract() == 0.0 {
+                    true => TableCell::Number(point.value, ValueUnit::Count),
+                    false => TableCell::Number(point.value, ValueUnit::Other(String::new())),
+                },
                 per_s(llm.requests_per_s),
                 TableCell::Number(llm.output_tokens_per_s, ValueUnit::Other("tokens/s".into())),
                 TableCell::ms(llm.ttft_ms.p50),

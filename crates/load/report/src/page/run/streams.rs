@@ -31,7 +31,7 @@ pub(super) fn streams(run: &Run) -> Section {
             sentences.push(format!("Of TTFT: {}.", own.join("; ")));
         }
     }
-    let mut blocks = vec![Block::Text(sentences.join(" "))];
+    let mut blocks: Vec<Block> = sentences.into_iter().map(Block::Text).collect();
     let named = histograms(run);
     let named: Vec<(&str, &Histogram)> = named.iter().map(|(name, times)| (*name, times)).collect();
     if !named.is_empty() {
