@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a part of the tests in Python.")
     parser.add_argument("part", choices=PARTS)
     args, more = parser.parse_known_args()
+    # A job in the background of a script ignores it, and so would the programs of the tests up to their own handler.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     codes = [
         pytest(f"{PARTS[args.part]} and not timed", *TOGETHER, *more),
         pytest(f"{PARTS[args.part]} and timed", *more),

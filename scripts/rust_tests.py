@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -142,6 +143,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the test programs in Rust, or a part of their tests.")
     parser.add_argument("part", choices=["unit", "integration", TIMED, WIDE])
     asked = parser.parse_args().part
+    # A job in the background of a script ignores it, and so would the programs of the tests up to their own handler.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         chosen = programs(PACKAGES)
     except subprocess.CalledProcessError:

@@ -130,7 +130,8 @@ fn a_lost_connection_of_an_open_loop_is_made_anew_and_its_messages_have_failed()
     assert_eq!(run.requests.total, 400);
     assert!(websocket.closes["1011"] > 5, "{websocket:?}");
     assert!(failures(&run, "closed") >= websocket.closes["1011"], "{:?}", run.failures);
-    assert_eq!(websocket.upgraded, run.connections.opened);
+    // Of each user one may be on its way when the last message has its reply.
+    assert!(run.connections.opened - websocket.upgraded <= 3, "{websocket:?} {:?}", run.connections);
     assert_eq!(run.requests.ok, stats["sent"].as_u64().unwrap(), "{:?}", run.failures);
     let why = "the service closed the connection: 1011 internal error (on purpose)";
     assert_eq!(run.target.failure_details["closed"], why);

@@ -46,8 +46,9 @@ fn play(shop: &Serving, scenario: &str, args: &[&str]) -> (Run, Value) {
     let fixed = ["load", "-s", scenario, &shop.url, "--variable", "user=ann", "--format", "json"];
     let output = shop.weir.run(&[&fixed[..], args].concat());
     let run = output.json();
-    // A run in which no iteration succeeds is of no use.
-    let code = if run.iterations.as_ref().unwrap().ok == 0 { 3 } else { 0 };
+    // A run whose iterations have all failed is of no use; on a slow machine all of them may be unfinished.
+    let iterations = run.iterations.as_ref().unwrap();
+    let code = if iterations.ok == 0 && iterations.failed > 0 { 3 } else { 0 };
     assert_eq!(output.code, code, "{args:?}: {output:?}");
     (run, stats(shop))
 }

@@ -40,7 +40,8 @@ export function batch(requests) {
     host.entries.push({ name, at, args, host });
   });
   const all = [...hosts.values()];
-  const responses = Array.isArray(requests) ? new Array(names.length) : {};
+  // Names keep their order, whichever response comes first.
+  const responses = Array.isArray(requests) ? new Array(names.length) : Object.fromEntries(names.map((name) => [name, undefined]));
   const open = new Map();
   for (;;) {
     for (let host; open.size < most && (host = nextHost(all, mostOfHost)) !== undefined; ) {
