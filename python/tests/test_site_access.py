@@ -1,4 +1,4 @@
-"""The documentation's site is read by whoever cannot see its colours, in both of its schemes."""
+"""The documentation's site is read by a reader without its colours, in both of its schemes."""
 
 from __future__ import annotations
 

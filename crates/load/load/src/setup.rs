@@ -90,7 +90,7 @@ fn play(
 ) -> Result<CapturedValues, LoadError> {
     let failed = |why: String| LoadError::Setup(format!("the {what} '{}' failed: {why}", file.name));
     let parsed = weir_hurl::parse(&file.text).map_err(|_| failed("it is invalid".to_owned()))?;
-    // Options of the load's requests are not those of a setup's, and the URL of a single request is no base URL.
+    // Options of the load's requests are not those of a setup's, and the URL of a single request is not a base URL.
     let url = if options.scenarios.is_empty() { String::new() } else { options.url.clone() };
     let options = Options {
         url,

@@ -44,7 +44,7 @@ impl Default for PriorityFairnessRule {
 }
 
 impl PriorityFairnessRule {
-    /// Maximum of `entries`; a pass over so many takes about a millisecond.
+    /// Maximum of `entries`; a pass over that number takes about a millisecond.
     pub const MAX_ENTRIES: usize = 1 << 18;
 
     /// Fault of the first invalid field; `None` if the rule is valid.
@@ -185,7 +185,7 @@ impl PriorityFairness {
     }
 }
 
-/// Class of a caller with so many requested calls. The first bits of a float are nearly its logarithm: linear between the
+/// Class of a caller with N requested calls. The first bits of a float are nearly its logarithm: linear between the
 /// powers of two.
 fn class(requested: f64) -> usize {
     let bits = |of: f64| of.to_bits() >> (f64::MANTISSA_DIGITS - 1 - CLASS_BITS);
