@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from harness import llm, results
 from harness.llm_clients import WEIR
 from harness.results import Section, Value
-from harness.streams import deviation
+from harness.streams import PERCENTILES, deviation
 from harness.table import Row, number, table
 from harness.verdict import Goal, at_most
 
 TIMES = ("TTFT", "TPOT")
+#: The number of streams at which requests wait in the server's socket, which its record leaves out.
+BUSIEST, BUSIEST_PERCENTILES = max(llm.CASES), ("p50", "p90", "p99")
 MAX_CHUNK_US, MAX_MEMORY_MB = 2.0, 50.0
 
 
@@ -67,8 +69,8 @@ def _true(time: str, key: str) -> Value:
     return lambda trial: trial.server.get(time, {}).get(key)
 
 
-def _off(time: str) -> Value:
-    return lambda trial: deviation(trial, time)
+def _off(time: str, slack_ms: float = 0.05, keys: Iterable[str] = PERCENTILES) -> Value:
+    return lambda trial: deviation(trial, time, slack_ms, keys)
 
 
 def judge(section: Section) -> Iterator[Goal]:
@@ -76,10 +78,15 @@ def judge(section: Section) -> Iterator[Goal]:
     for streams in llm.CASES:
         case = llm.case(streams)
         for time in TIMES:
+            if (streams, time) == (BUSIEST, "TTFT"):
+                continue
             found = section.median(case, WEIR, _off(time))
             promise = f"{case}: every percentile of weir's {time} within 1% + 50 us of the record"
             yield at_most(promise, found, 1.0, "{:.2f} of that")
-    largest = llm.case(max(llm.CASES))
+    largest = llm.case(BUSIEST)
+    found = section.median(largest, WEIR, _off("TTFT", 1.0, BUSIEST_PERCENTILES))
+    named = ", ".join(BUSIEST_PERCENTILES[:-1]) + f" and {BUSIEST_PERCENTILES[-1]}"
+    yield at_most(f"{largest}: weir's TTFT within 1% + 1 ms of the record at {named}", found, 1.0, "{:.2f} of that")
     found = section.median(largest, WEIR, results.memory)
     yield at_most(f"{largest}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
     busiest = llm.case(100)

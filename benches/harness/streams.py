@@ -141,10 +141,10 @@ def percentiles(nanoseconds: Iterable[int]) -> dict[str, float]:
     return {name: ordered[min(math.ceil(q * len(ordered)) - 1, last)] / 1e6 for name, q in PERCENTILES.items()}
 
 
-def deviation(trial: Trial, name: str) -> float | None:
-    """Return the largest deviation of a percentile from the record, as a fraction of 1% + 50 us."""
+def deviation(trial: Trial, name: str, slack_ms: float = 0.05, keys: Iterable[str] = PERCENTILES) -> float | None:
+    """Return the largest deviation of these percentiles from the record, as a fraction of 1% + the slack."""
     reported, true = trial.report.get(name), trial.server.get(name)
     if not reported or not true:
         return None
-    pairs = [(float(reported[key]), float(true[key])) for key in PERCENTILES]
-    return max(abs(found - known) / (0.01 * known + 0.05) for found, known in pairs)
+    pairs = [(float(reported[key]), float(true[key])) for key in keys]
+    return max(abs(found - known) / (0.01 * known + slack_ms) for found, known in pairs)

@@ -200,6 +200,42 @@ def test_each_node_of_a_cluster_has_an_agent(nodes: _Nodes, url: str, tmp_path: 
 
 
 @pytest.mark.soak
+def test_users_of_a_script_of_k6_run_on_the_nodes(nodes: _Nodes, url: str, tmp_path: Path) -> None:
+    folder, lib = tmp_path / "tests", tmp_path / "lib"
+    folder.mkdir()
+    lib.mkdir()
+    (tmp_path / "paths.json").write_text('["/api/work"]')
+    (lib / "one.js").write_text("export const one = 1;\n")
+    (folder / "check.ts").write_text("export const isOk = (it: { status: number }): boolean => it.status === 200;\n")
+    script = folder / "shop.js"
+    script.write_text("""
+import http from 'k6/http';
+import { check } from 'k6';
+import { SharedArray } from 'k6/data';
+import { isOk } from './check.ts';
+import { one } from 'https://jslib.k6.io/one.js';
+const paths = new SharedArray('paths', () => JSON.parse(open('../paths.json')));
+export const options = { vus: 6, iterations: 60, thresholds: { checks: ['rate==1'] } };
+export const setup = () => ({ count: 2 });
+export default ({ count }) => {
+    for (let at = 0; at < count; at += one) check(http.get(`${__ENV.HOST}${paths[0]}`), { ok: isOk });
+};
+""")
+    host = url.removesuffix("/api/work")
+    flags = ["-s", str(script), "-e", f"HOST={host}", "--js-lib", str(lib)]
+    environment = os.environ | {"RAY_ADDRESS": nodes.cluster.address}
+    command = [sys.executable, "-m", "weir", "load", "--on", "auto", "--format", "json", *flags]
+    process = programs.start(*command, env=environment)
+    _started.append(process)
+    run, said = finish(process, 0)
+    assert said == ""
+    assert run["iterations"]["ok"] == 60
+    assert run["requests"]["ok"] == 120
+    assert len({agent["node"] for agent in run["agents"] if agent["requests"]}) == 3
+    assert run["slo"] == [{**run["slo"][0], "ok": True}]
+
+
+@pytest.mark.soak
 def test_a_cluster_may_be_far_away(nodes: _Nodes, url: str) -> None:
     _, said = finish(start(nodes, url, on="ray://127.0.0.1:9"), 2)
     assert "no Ray cluster at ray://127.0.0.1:9" in said

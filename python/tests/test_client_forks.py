@@ -119,6 +119,33 @@ async def main():
     done.set()
 asyncio.run(main())
 """,
+    "a loop of the parent that goes on": """
+async def in_child(inherited):
+    assert (await other.get(url)).text == "hello"
+    # It waits for events of its own, and not for those of its parent.
+    watched = set(asyncio.get_running_loop()._selector.get_map())
+    assert not watched & inherited, (watched, inherited)
+
+async def main():
+    await other.get(url)
+    begin, begun = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            # By now the parent has opened what has the numbers that are free here.
+            os.read(begin, 1)
+            asyncio._set_running_loop(None)
+            asyncio.run(in_child(set(map(int, os.listdir("/proc/self/fd")))))
+            os._exit(0)
+        finally:
+            os._exit(9)
+    slow = [asyncio.ensure_future(other.get(url + "/slow?ms=20000")) for _ in range(40)]
+    await asyncio.gather(*[other.get(url) for _ in range(40)])
+    os.write(begun, b"x")
+    assert (await asyncio.to_thread(os.waitpid, pid, 0))[1] == 0
+    [one.cancel() for one in slow]
+asyncio.run(main())
+""",
     "an open sender": """
 sender = weir.Sender(url)
 done, threads = in_threads(3, lambda: sender.submit("/"))

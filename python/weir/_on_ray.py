@@ -116,7 +116,9 @@ class _Agents:
         folder = tempfile.mkdtemp(prefix="weir-")
         try:
             for path, name in self.request["files"]:
-                shutil.copyfile(path, os.path.join(folder, name))
+                copy = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                shutil.copyfile(path, copy)
             if address.startswith("ray://"):
                 # Ray itself retries for half a minute, with a vaguer error.
                 url = urlsplit(address)

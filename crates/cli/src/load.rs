@@ -3,6 +3,8 @@
 mod defaults;
 mod k6_load;
 mod load_check;
+mod once_script;
+mod python_flags;
 mod script_args;
 mod script_flags;
 mod stages_flag;
@@ -17,9 +19,11 @@ pub(super) use self::defaults::SearchDefaults;
 use self::load_check::parse_flags;
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
+use self::once_script::once_script;
+use self::python_flags::PythonFlags;
 use self::script_args::ScriptArgs;
 pub(super) use self::script_flags::search_script;
-use self::script_flags::{PythonFlags, load_script};
+use self::script_flags::load_script;
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
@@ -158,6 +162,11 @@ pub(super) fn run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     asked.request_args.reject_file("load")?;
+    if asked.once
+        && let Some(script) = once_script(&mut asked)?
+    {
+        return asked.play_once(&script, args, messages, host);
+    }
     asked.read_rate(messages)?;
     let is_read = asked.format == ReportFormat::Json || asked.file_args.clone().into_options().has_stdout();
     if is_read && host.is_some() {

@@ -160,6 +160,12 @@ impl Output {
         assert!(!line.contains('\n'), "more than one line: {self:?}");
         line.strip_prefix("weir: ").unwrap_or_else(|| panic!("not a message of weir's: {self:?}"))
     }
+
+    /// The line on stderr with these words, without the program's name. A busy machine may add doubts of its own.
+    pub fn line_with(&self, words: &str) -> &str {
+        let line = self.stderr.lines().find(|line| line.contains(words));
+        line.and_then(|line| line.strip_prefix("weir: ")).unwrap_or_else(|| panic!("no line with {words:?}: {self:?}"))
+    }
 }
 
 impl Running {

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
+use rustix::event::epoll::EventFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, Runtime};
@@ -190,22 +191,33 @@ impl Drop for EventLoop {
 
 /// File descriptor of the epoll instance of the current runtime, which tokio does not expose: the one that watches an
 /// eventfd registered here, by `/proc/self/fdinfo`.
+///
+/// The number of the eventfd is not enough. A child of a fork has the epoll instances of its parent as well, and these list
+/// what the parent opens, by the parent's numbers. Nothing else is registered for priority data alone.
 fn epoll_of_this_runtime() -> io::Result<RawFd> {
     let probe = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
-    let number = probe.as_raw_fd();
+    let number = probe.as_raw_fd().to_string();
     #[expect(deprecated, reason = "an OwnedFd stays open while it is registered; what replaces this is unsafe")]
-    let _watched = AsyncFd::with_interest(probe, Interest::READABLE)?;
+    let _watched = AsyncFd::with_interest(probe, Interest::PRIORITY)?;
     for entry in std::fs::read_dir("/proc/self/fdinfo")? {
         let path = entry?.path();
         let Some(fd) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else { continue };
         // Another thread may have closed the descriptor meanwhile.
         let Ok(info) = std::fs::read_to_string(&path) else { continue };
-        let watches = |line: &str| {
-            line.strip_prefix("tfd:").and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string())
-        };
-        if info.lines().any(watches) {
+        if info.lines().any(|line| watches_priority_of(&number, line)) {
             return Ok(fd);
         }
     }
     Err(io::Error::other("no epoll instance in /proc/self/fdinfo"))
+}
+
+/// Whether a line of an epoll instance's information, such as `tfd: 9 events: 80000002 data: 7f01`, is about the priority
+/// data of the file descriptor with this number, and about no other readiness.
+fn watches_priority_of(number: &str, line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let mut next = |name: &str| if words.next() == Some(name) { words.next() } else { None };
+    let (watched, events) = (next("tfd:"), next("events:"));
+    let events = events.and_then(|mask| u32::from_str_radix(mask, 16).ok()).map(EventFlags::from_bits_retain);
+    let readiness = EventFlags::IN | EventFlags::OUT | EventFlags::PRI;
+    watched == Some(number) && events.is_some_and(|events| events & readiness == EventFlags::PRI)
 }

@@ -247,11 +247,11 @@ impl ThreadProgram for PythonThread {
             call.scenario = user.scenario;
             (user.has_failed, user.due) = (false, call.intended);
             if user.is_over {
-                return ProgramAction::WaitUntil(Nanos::NEVER);
+                return ProgramAction::BeginAt(Nanos::NEVER);
             }
             if from > call.now {
                 (call.intended, user.due) = (from, from);
-                return ProgramAction::WaitUntil(from);
+                return ProgramAction::BeginAt(from);
             }
             self.advance(py, TaskInput::Value(py.None()), call)
         })

@@ -18,7 +18,8 @@ impl<'t> UrlText<'t> {
     /// Parts of a text.
     pub fn of(text: &'t str) -> Self {
         let end_in = |from: usize| {
-            text.as_bytes()[from..].iter().position(|byte| b"/?#".contains(byte)).map_or(text.len(), |at| from + at)
+            let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+            text.as_bytes()[from..].iter().position(is_end).map_or(text.len(), |at| from + at)
         };
         let first = end_in(0);
         let is_scheme = text[first..].starts_with("//") && text[..first].ends_with(':');

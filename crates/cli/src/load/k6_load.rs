@@ -12,12 +12,6 @@ use weir_scripts::K6Script;
 /// One line with its mistake.
 pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String> {
     let Some(path) = asked.request_args.take_javascript()? else { return Ok(None) };
-    if asked.agent_args.are_remote() {
-        return Err("--on cannot be used with a k6 script; its users run on this machine: --on local".to_owned());
-    }
-    if asked.once {
-        return Err(format!("--once cannot be used with a k6 script; write weir run {}", path.display()));
-    }
     let has_pace = asked.connections.is_some()
         || asked.users.is_some()
         || asked.rate.is_some()

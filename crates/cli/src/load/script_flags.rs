@@ -1,89 +1,28 @@
-//! Flags of Python scripts, and arguments of loads that scripts drive.
+//! Scripts of the arguments of loads.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-use clap::Args;
 
 use super::LoadArgs;
 use super::k6_load::k6_script;
+use super::python_flags::{ProcessCount, python_script};
 use crate::agent_args::AgentArgs;
 use crate::k6_flags::K6Flags;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
-use weir_machine as machine;
 use weir_report::ReportFormat;
 use weir_scripts::{
     LoadScript, PythonHost, PythonLoad, PythonScriptSettings, SearchScript, StudyScripts, WrkScript, replace_process,
 };
 
-const SCRIPT: &str = "Python script (as Locust)";
-
-/// Flags of Python scripts.
-#[derive(Clone, Debug, Default, Args)]
-pub(super) struct PythonFlags {
-    /// run only tasks of a Python script with this tag; repeatable
-    #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
-    tags: Vec<String>,
-    /// skip tasks of a Python script with this tag; repeatable
-    #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
-    exclude_tags: Vec<String>,
-    /// run a Python script in N processes; auto: one per core [default: 1]
-    #[arg(long, value_name = "N|auto", help_heading = SCRIPT)]
-    processes: Option<ProcessCount>,
-}
-
-/// Number of processes of a Python script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ProcessCount {
-    /// One per core, but not more than users.
-    Auto,
-    /// This many.
-    Exactly(u64),
-}
-
-impl FromStr for ProcessCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("auto", _) => Ok(Self::Auto),
-            (_, Ok(count @ 1..=MAX_PROCESSES)) => Ok(Self::Exactly(count)),
-            _ => Err(format!("write a number from 1 to {MAX_PROCESSES}, or auto")),
+impl LoadArgs {
+    /// Checks that nothing is said of a script of k6, which is not there.
+    pub(super) fn check_without_k6(&self) -> Result<(), String> {
+        self.k6_flags.check_unused()?;
+        if self.k6_result_flags.summary_export.is_some() || self.format == ReportFormat::K6 {
+            return Err("--summary-export and --format k6 need a k6 script; name one with -s FILE.js".to_owned());
         }
-    }
-}
-
-/// Maximum of `--processes`; more is a typing error.
-const MAX_PROCESSES: u64 = 1000;
-
-impl PythonFlags {
-    /// Checks that nothing is said of a script that is not there.
-    fn check_unused(&self) -> Result<(), String> {
-        let given = [
-            ("--tags", !self.tags.is_empty()),
-            ("--exclude-tags", !self.exclude_tags.is_empty()),
-            ("--processes", self.processes.is_some()),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(format!("{flag} needs a Python script; name one with -s FILE.py")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl ProcessCount {
-    /// Number of processes for this number of users, or of tasks, if there are fewer.
-    fn of_users(self, users: Option<u64>) -> Result<u64, String> {
-        let users = users.unwrap_or(u64::MAX);
-        match self {
-            Self::Auto => Ok(machine::cores().min(users).max(1)),
-            Self::Exactly(count) if count > users => {
-                Err(format!("--processes: {count} processes cannot share {users} users or tasks; give fewer processes"))
-            }
-            Self::Exactly(count) => Ok(count),
-        }
+        Ok(())
     }
 }
 
@@ -97,15 +36,13 @@ pub(super) fn load_script(
     host: Option<&dyn PythonHost>,
 ) -> Result<LoadScript, String> {
     if let Some(python) = python_load(asked, args, host)? {
+        asked.check_without_k6()?;
         return asked.script_args.check_unused().map(|()| LoadScript::Python(python));
     }
     if let Some(script) = k6_script(asked)? {
         return asked.script_args.check_unused().map(|()| LoadScript::JavaScript(script));
     }
-    asked.k6_flags.check_unused()?;
-    if asked.k6_result_flags.summary_export.is_some() || asked.format == ReportFormat::K6 {
-        return Err("--summary-export and --format k6 need a k6 script; name one with -s FILE.js".to_owned());
-    }
+    asked.check_without_k6()?;
     let Some(path) = asked.request_args.take_script()? else {
         return asked.script_args.check_unused().map(|()| LoadScript::Nothing);
     };
@@ -113,9 +50,6 @@ pub(super) fn load_script(
         return Err(
             "--on cannot be used with a Lua script; its interpreters run on this machine: --on local".to_owned()
         );
-    }
-    if asked.once {
-        return Err(format!("--once cannot be used with a Lua script; write weir run {}", path.display()));
     }
     let script = asked.script_args.script(&path);
     Ok(LoadScript::Lua(WrkScript::new(script, asked.agent_args.has_agents(), asked.span_args.trace.is_some())))
@@ -138,30 +72,12 @@ fn python_load(
     if asked.agent_args.has_agents() && asked.python_args.processes.is_some() {
         return Err("--processes and --on cannot be combined; --processes N is --on local --agents N".to_owned());
     }
-    if asked.once {
-        return conflict("--once", &format!("write weir run {}", path.display()));
-    }
     if asked.threads.unwrap_or(1) > 1 {
         return conflict("--threads", "Python runs on one thread; write --processes N");
     }
     asked.threads = Some(1);
     let Some(host) = host else { return Err(replace_process(args)) };
-    let mut own = asked.script_args.take_args();
-    // Without a URL the first argument after -- stands in its place.
-    if asked.request_args.url().starts_with('-') {
-        own.insert(0, asked.request_args.take_url());
-    }
-    let options = ScriptOptions {
-        path,
-        url: asked.request_args.url().to_owned(),
-        args: own,
-        tags: asked.python_args.tags.clone(),
-        exclude_tags: asked.python_args.exclude_tags.clone(),
-        users: asked.users.or(asked.connections),
-        ramp_up: asked.ramp_up,
-        duration: asked.duration,
-        ..ScriptOptions::default()
-    };
+    let options = python_script(asked, path);
     let name = options.path.clone();
     let processes = asked.python_args.processes;
     let is_single = matches!(processes, None | Some(ProcessCount::Exactly(1))) && !asked.agent_args.has_agents();
@@ -186,9 +102,6 @@ pub(crate) fn search_script(
     host: Option<&dyn PythonHost>,
 ) -> Result<SearchScript, String> {
     if let Some(path) = request_args.take_javascript()? {
-        if agent_args.are_remote() {
-            return Err("--on cannot be used with a k6 script; its users run on this machine: --on local".to_owned());
-        }
         if !agent_args.has_agents() {
             agent_args.set_processes(1);
         }

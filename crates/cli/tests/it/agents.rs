@@ -127,7 +127,7 @@ fn a_killed_agent_ends_the_run_which_is_not_trusted_and_has_its_measurements() {
     processes::signal(agents[1], Signal::KILL);
     let output = driver.finish();
     assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
+    output.line_with("was lost: killed (signal 9)");
     let run = output.json();
     assert!(!run.trust.ok && !run.interrupted);
     assert_eq!(run.agents.iter().filter(|agent| agent.failure.is_some()).count(), 1);
@@ -328,10 +328,10 @@ duration = "10m"
         processes::signal(agents[0], Signal::KILL);
         let output = running.finish();
         assert_eq!(output.code, 3, "{output:?}");
-        assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
+        let lost = output.line_with("was lost: killed (signal 9)");
         let file = weir.read("results/measurements/idle/all/1/measurement.json");
         let measurement: Value = serde_json::from_str(&file).unwrap();
-        assert_eq!(measurement["lost_agent"].as_str(), Some(output.one_line()));
+        assert_eq!(measurement["lost_agent"].as_str(), Some(lost));
         assert_eq!(
             (measurement["loads"].as_array().unwrap().len(), measurement["failure"].is_null()),
             (loads, loads > 0),

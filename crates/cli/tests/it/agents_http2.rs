@@ -38,7 +38,7 @@ fn an_agent_that_is_killed_in_a_load_by_http2_ends_the_run_with_the_results_of_a
         processes::signal(agents[1], Signal::KILL);
         let output = driver.finish();
         assert_eq!(output.code, 3, "{flags:?} {output:?}");
-        assert!(output.one_line().contains("was lost: killed (signal 9)"), "{flags:?} {output:?}");
+        output.line_with("was lost: killed (signal 9)");
         let run = output.json();
         assert!(!run.trust.ok && !run.interrupted, "{flags:?} {:?}", run.trust);
         assert_eq!(run.agents.iter().filter(|agent| agent.failure.is_some()).count(), 1, "{flags:?}");

@@ -1,8 +1,10 @@
 //! Scripts of k6 that do harm: others beside them have their turns, the load ends in time, and each is named.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::time::Duration;
+
 use weir_measure::Run;
-use weir_testing::{Output, Server, Weir};
+use weir_testing::{Output, Reply, Server, Weir};
 
 const HEAD: &str = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { sleep } from 'k6';\n\
     const get = () => http.get(`${__ENV.HOST}/`);\n";
@@ -211,4 +213,40 @@ fn a_log_without_end_is_left_out_from_a_number_of_lines_on() {
     let (output, run) = beside_others(&server, "for (;;) console.log('noise');", &["-c", "4", "-d", "500ms"]);
     assert!(output.stderr.lines().count() < 11_000, "{}", output.stderr.lines().count());
     assert!(output.stderr.contains("further ones are left out") && run.duration_s < MAX_SECONDS);
+}
+
+#[test]
+fn every_iteration_that_begins_ends_once() {
+    let server = Server::start(|_| Reply::ok("late").after(Duration::from_millis(30)));
+    let options = "export const options = { scenarios: { soon: { executor: 'constant-vus', vus: 4, duration: '300ms', gracefulStop: '20ms' },
+        later: { executor: 'per-vu-iterations', vus: 2, iterations: 50, startTime: '100ms', maxDuration: '200ms', gracefulStop: '50ms' },
+        never: { executor: 'constant-vus', vus: 2, startTime: '400ms', duration: '1ms', gracefulStop: '1ms' } } };\n";
+    for body in [
+        "get();",
+        "get(); get();",
+        "sleep(0.07);",
+        "http.asyncRequest('GET', `${__ENV.HOST}/`);",
+        "http.batch([`${__ENV.HOST}/a`, `${__ENV.HOST}/b`]); sleep(0.001);",
+        "if (Math.random() < 0.5) throw new Error('half'); get();",
+        "setTimeout(() => get(), 10);",
+    ] {
+        for (options, flags) in [
+            ("", ["-c", "6", "-d", "300ms"].as_slice()),
+            ("", &["-r", "150", "-c", "4", "-d", "300ms"]),
+            (options, &[]),
+        ] {
+            let folder = Weir::new();
+            let count = "import { Counter } from 'k6/metrics';\nconst begun = new Counter('begun');\n";
+            let begin = "export default () => { begun.add(1);";
+            folder.write("users.js", format!("{HEAD}{count}{options}{begin}\n{body}\n}};\n"));
+            let host = format!("HOST={}", server.url(""));
+            let own = ["load", "-q", "-s", "users.js", "-e", &host, "-f", "json"];
+            let run = folder.run(&[&own[..], flags].concat()).json();
+            let iterations = run.iterations.as_ref().unwrap();
+            let script = run.script.as_ref().unwrap();
+            let begun = script.metrics.iter().find(|metric| metric.name == "begun").map(|metric| metric.values["count"]);
+            let ended = iterations.ok + iterations.failed + iterations.unfinished;
+            assert_eq!(begun, Some(ended as f64), "{body} {flags:?} {iterations:?}");
+        }
+    }
 }

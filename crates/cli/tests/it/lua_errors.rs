@@ -61,7 +61,6 @@ fn flags_that_say_what_a_script_says_are_refused() {
         (&["--data", "a.csv"], "--data cannot be used with a Lua script; it is for scenarios"),
         (&["--on", "auto"], "--on cannot be used with a Lua script; its interpreters run on this machine: --on local"),
         (&["--processes", "2"], "--processes needs a Python script; name one with -s FILE.py"),
-        (&["--once"], "--once cannot be used with a Lua script; write weir run users.lua"),
         (&["-s", "other.hurl"], "a Lua script must be the only scenario; leave out users.lua or the others"),
     ] {
         let line = refused("", args);

@@ -79,6 +79,25 @@ fn a_failed_check_is_shown_with_what_was_found_and_ends_with_1() {
 }
 
 #[test]
+fn a_script_plays_once_with_the_flags_of_its_load() {
+    let (weir, server) = (Weir::new(), shop());
+    let javascript = "import http from 'k6/http';\nexport default () => { http.get(`${__ENV.HOST}/items?of=js`); };\n";
+    weir.write("users.js", javascript);
+    weir.write("users.lua", "wrk.path = '/items?of=lua'\n");
+    let host = format!("HOST={}", server.url(""));
+    for (args, path) in [
+        (["-s", "users.js", "-e", &host].as_slice(), "/items?of=js"),
+        (&["-s", "users.lua", &server.url("/")], "/items?of=lua"),
+    ] {
+        let output = weir.run(&[&["load", "-c", "8", "-d", "1m", "--once", "-v"], args].concat());
+        assert!(output.stdout.contains(path), "{output:?}");
+        assert_eq!(server.seen().iter().filter(|request| request.line().contains(path)).count(), 1, "{output:?}");
+    }
+    let wrong = weir.run(&["load", "-s", "users.lua", &server.url("/"), "--once", "-e", "A=1"]);
+    assert_eq!((wrong.code, wrong.one_line()), (2, "--env needs a k6 script; name one with -s FILE.js"));
+}
+
+#[test]
 fn json_is_one_object_with_all_of_it() {
     let (weir, server) = (Weir::new(), shop());
     weir.write("shop.hurl", SHOP.replace("{{host}}", ""));

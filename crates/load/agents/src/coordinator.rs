@@ -9,6 +9,7 @@ use super::process::HEARTBEAT_TIMEOUT;
 use super::protocol::{self, AgentCommand, LoadAssignment};
 use super::{AgentSpec, Backend, local, ray};
 use weir_base::Nanos;
+use weir_load::program::ProgramOptions;
 use weir_load::{self as load, AgentPosition, LoadError, LoadPlan, Options, ProgressCallback, RequestBodySource};
 use weir_machine::clock::{self, Clock};
 use weir_measure::recorder::Interval;
@@ -56,11 +57,10 @@ impl Coordinator {
         let placement: Box<dyn Placement> = match &spec.backend {
             Backend::Local => Box::new(local::place(spec, options.program.is_some()).map_err(LoadError::Agents)?),
             Backend::Ray(address) => {
-                if let Some(program) = &options.program {
+                if let Some(program) = options.program.as_ref().filter(|program| !program.is_shippable()) {
                     let name = program.shown_name();
                     let name = name.display();
-                    let why =
-                        format!("{name}: scripts run on this machine; write --on local, or a scenario in place of it");
+                    let why = format!("{name}: its users run on this machine; write --on local, or give a scenario");
                     return Err(LoadError::Agents(why));
                 }
                 let (_, files) = files_to_ship(options);
@@ -345,6 +345,11 @@ fn files_to_ship(options: &Options) -> (Options, Vec<(PathBuf, String)>) {
         let name = format!("file-{}", files.len());
         let ours = std::mem::replace(path, name.clone().into());
         files.push((std::path::absolute(&ours).unwrap_or(ours), name));
+    }
+    if let Some(ProgramOptions::JavaScript(script)) = &mut options.program {
+        let (there, of_script) = script.shipped();
+        *script = there;
+        files.extend(of_script);
     }
     (options, files)
 }

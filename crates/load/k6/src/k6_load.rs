@@ -1,6 +1,7 @@
 //! A load of a script, from its file to its result.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use weir_measure::{LoadModel, Run};
 use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
-use crate::engine::module_files::ModuleFiles;
+use crate::engine::module_files::{ModuleFiles, normal};
 use crate::init::initialize;
 use crate::metrics::MetricSums;
 use crate::options::K6Options;
@@ -231,8 +232,18 @@ impl K6Load {
             scenarios: if has_paces { own.collect() } else { vec![DEFAULT.to_owned()] },
             has_own_load,
             setup_data: self.script.setup_data.get().cloned(),
+            files: self.files(),
             ..self.options.clone()
         }
+    }
+
+    /// Paths of the files that the script has read so far: its own, modules, and those that it opens.
+    fn files(&self) -> Vec<PathBuf> {
+        let file = &self.script.file;
+        let paths = file.modules.paths().into_iter().chain(file.files.paths());
+        let paths: BTreeSet<PathBuf> =
+            paths.map(|path| normal(&std::path::absolute(&path).unwrap_or(path))).collect();
+        paths.into_iter().collect()
     }
 
     /// What the script of an agent leaves to that of the coordinator.

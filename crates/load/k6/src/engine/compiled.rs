@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "byte code is loaded as its writer has left it")]
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rquickjs::loader::{ImportAttributes, Loader};
@@ -35,6 +36,13 @@ impl CompiledModules {
     /// Whether an interpreter has imported a module.
     pub(crate) fn has_loaded(&self, name: &str) -> bool {
         lock(&self.byte_code).contains_key(name)
+    }
+
+    /// Paths of the files among those that interpreters have imported.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let byte_code = lock(&self.byte_code);
+        let files = byte_code.iter().filter(|(name, bytes)| !bytes.is_empty() && modules::source(name).is_none());
+        files.map(|(name, _)| PathBuf::from(name)).collect()
     }
 
     fn load<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>> {

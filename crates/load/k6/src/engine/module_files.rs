@@ -76,7 +76,7 @@ fn existing(path: &Path, name: &str) -> std::result::Result<String, String> {
 }
 
 /// Path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

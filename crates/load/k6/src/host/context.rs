@@ -11,7 +11,6 @@ use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs as _, Module
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::clock;
-use weir_machine::input_file;
 
 use super::state::{Phase, uncatchable};
 use super::{UserState, user_of};
@@ -100,7 +99,7 @@ pub(super) fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) 
     }
     let folder = Path::new(&user.script.file.main).parent().unwrap_or(Path::new(""));
     let full = folder.join(path.strip_prefix("file://").unwrap_or(&path));
-    let bytes = input_file::read(&full).map_err(|error| thrown(format!("cannot open '{path}': {error}")))?;
+    let bytes = user.script.file.files.read(&full).map_err(|error| thrown(format!("cannot open '{path}': {error}")))?;
     match mode.0.flatten().as_deref() {
         None | Some("" | "t") => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         Some("b") => ArrayBuffer::new(ctx.clone(), bytes).map(ArrayBuffer::into_value),

@@ -174,13 +174,12 @@ impl ThreadProgram for K6Thread {
         let given = user.given.take().or_else(|| program.next_iteration(whole, user.done, now));
         user.given = given;
         let Some(given) = given else {
-            // It has nothing to do, now or later.
-            return ProgramAction::Await;
+            return ProgramAction::Idle;
         };
         call.intended = given.at;
         if given.at > now {
             user.wait = UserWait::Start(given.at);
-            return ProgramAction::WaitUntil(given.at);
+            return ProgramAction::BeginAt(given.at);
         }
         self.begin_given(call)
     }

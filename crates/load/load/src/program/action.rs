@@ -12,6 +12,10 @@ pub enum ProgramAction {
     SendBeside(ProgramSend),
     /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time, in place of an earlier one.
     WaitUntil(Nanos),
+    /// Begins the iteration at this time, in place of now; [`woken`](super::ThreadProgram::woken) is called.
+    BeginAt(Nanos),
+    /// Has no iteration, now or later.
+    Idle,
     /// Nothing: other responses to the same send, or events of the response, are still to come.
     Await,
     /// Ends the response that is read as a stream of events where it is; [`response`](super::ThreadProgram::response)

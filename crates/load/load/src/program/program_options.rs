@@ -65,6 +65,11 @@ impl ProgramOptions {
         matches!(self, Self::JavaScript(_))
     }
 
+    /// Whether other machines can run it, with copies of its files.
+    pub fn is_shippable(&self) -> bool {
+        matches!(self, Self::JavaScript(script) if !script.files.is_empty())
+    }
+
     /// Name for messages: the script's file, or the program's name.
     pub fn shown_name(&self) -> PathBuf {
         match self {

@@ -1,6 +1,6 @@
 //! Script of a load, as other processes open it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,12 +60,62 @@ pub struct ScriptOptions {
     /// Variables and rows of a collection of Postman.
     #[serde(default)]
     pub collection: CollectionInput,
+    /// Absolute paths of the files that a script in JavaScript has read, its own among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PathBuf>,
 }
+
+/// Folder of a script's files on another machine.
+const SHIPPED_FOLDER: &str = "script";
 
 impl ScriptOptions {
     /// Script of a file, whose one scenario has the file's name.
     pub fn of_file(path: PathBuf) -> Self {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Self { scenarios: vec![stem.unwrap_or_default()], path, ..Self::default() }
+    }
+
+    /// The script as another machine opens it, and the files to copy there: local path and name. The files lie to each
+    /// other as they do here.
+    pub fn shipped(&self) -> (Self, Vec<(PathBuf, String)>) {
+        let Some(first) = self.files.first() else { return (self.clone(), Vec::new()) };
+        let is_above = |folder: &&Path| self.files.iter().all(|file| file.starts_with(folder));
+        let base = first.ancestors().skip(1).find(is_above).unwrap_or(Path::new("/"));
+        let there = |path: &Path| {
+            let absolute = std::path::absolute(path).ok()?;
+            let real = path.canonicalize().ok();
+            let below = real.iter().chain([&absolute]).find_map(|path| path.strip_prefix(base).ok())?;
+            Some(Path::new(SHIPPED_FOLDER).join(below))
+        };
+        let name = |file: &PathBuf| {
+            let below = file.strip_prefix(base).unwrap_or(file);
+            (file.clone(), Path::new(SHIPPED_FOLDER).join(below).to_string_lossy().into_owned())
+        };
+        let path = there(&self.path).unwrap_or_else(|| self.path.clone());
+        let js_lib = self.js_lib.as_deref().and_then(there);
+        (Self { path, js_lib, files: Vec::new(), ..self.clone() }, self.files.iter().map(name).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_files_lie_to_each_other_as_they_do_here() {
+        let files = ["/a/data/users.csv", "/a/lib/1.0/index.js", "/a/tests/deep/shop.js"].map(PathBuf::from).to_vec();
+        let script = ScriptOptions {
+            js_lib: Some("/a/lib".into()),
+            files,
+            ..ScriptOptions::of_file("/a/tests/deep/shop.js".into())
+        };
+        let (there, files) = script.shipped();
+        assert_eq!(there.path, Path::new("script/tests/deep/shop.js"));
+        assert_eq!(there.js_lib.as_deref(), Some(Path::new("script/lib")));
+        let names: Vec<&str> = files.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["script/data/users.csv", "script/lib/1.0/index.js", "script/tests/deep/shop.js"]);
+        assert_eq!(files[0].0, Path::new("/a/data/users.csv"));
+        let alone = ScriptOptions { files: vec!["/a/shop.js".into()], ..ScriptOptions::of_file("/a/shop.js".into()) };
+        assert_eq!(alone.shipped().1, [(PathBuf::from("/a/shop.js"), "script/shop.js".to_owned())]);
     }
 }

@@ -59,6 +59,10 @@ pub(crate) enum FlowNext {
     SendBeside(FlowSend),
     /// The user waits until this time.
     WaitUntil(Nanos),
+    /// The iteration begins at this time, in place of now.
+    BeginAt(Nanos),
+    /// The user has no iteration, now or later.
+    Idle,
     /// Nothing: further responses, or events, are to come.
     Await,
     /// The response that is read as a stream ends where it is.

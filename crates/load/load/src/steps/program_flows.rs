@@ -99,6 +99,8 @@ impl<'a> ProgramFlows<'a> {
             ProgramAction::Send(send) => FlowNext::Send(flow_send(send)),
             ProgramAction::SendBeside(send) => FlowNext::SendBeside(flow_send(send)),
             ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
+            ProgramAction::BeginAt(at) => FlowNext::BeginAt(at),
+            ProgramAction::Idle => FlowNext::Idle,
             ProgramAction::Await => FlowNext::Await,
             ProgramAction::EndStream => FlowNext::EndStream,
             ProgramAction::End { ok } => FlowNext::End { ok },

@@ -50,6 +50,8 @@ struct LoadUser {
     /// Whether the iteration has sent a request, and whether one has reached its service.
     has_sent: bool,
     has_reached: bool,
+    /// Progress of the iteration.
+    progress: IterationProgress,
     /// Wait between two iterations.
     rest: Option<UserRest>,
     /// Time at which it is woken.
@@ -58,6 +60,17 @@ struct LoadUser {
     connections: UserConnections,
     /// Requests that wait to be allowed to connect.
     pending: VecDeque<PendingRequest>,
+}
+
+/// Progress of a user's iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum IterationProgress {
+    /// There is none: it has ended, or was cut off.
+    #[default]
+    None,
+    /// It begins when the user is woken.
+    Ahead,
+    UnderWay,
 }
 
 impl<'a> UserTable<'a> {
@@ -164,9 +177,8 @@ impl<'a> UserTable<'a> {
         self.waiting == 0 && self.connecting.is_empty()
     }
 
-    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
-    /// that waited to be allowed to connect.
-    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
+    /// Ends all waits. Returns their users, and the number of requests that waited to be allowed to connect.
+    pub(crate) fn end_waits(&mut self) -> (BTreeSet<u32>, u64) {
         let timers = std::mem::take(&mut self.timers).into_iter();
         let waits: Vec<u32> = timers
             .filter(|Reverse((at, user))| self.users.get(*user as usize).is_some_and(|slot| slot.wake == Some(*at)))
@@ -176,17 +188,27 @@ impl<'a> UserTable<'a> {
         let connecting = std::mem::take(&mut self.connecting);
         let users: BTreeSet<u32> = waits.into_iter().chain(connecting).collect();
         let mut withdrawn = 0;
-        for user in users {
-            if let Some(slot) = self.users.get_mut(user as usize) {
+        for user in &users {
+            if let Some(slot) = self.users.get_mut(*user as usize) {
                 slot.wake = None;
                 withdrawn += slot.pending.drain(..).map(|pending| pending.requests()).sum::<u64>();
             }
-            if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
-                cut_off(slot.scenario);
-                self.flow.cut(user);
-            }
         }
-        withdrawn
+        (users, withdrawn)
+    }
+
+    /// Ends the iteration of a user, if one is under way; whether it was.
+    pub(crate) fn end_iteration(&mut self, user: u32) -> bool {
+        let progress = self.users.get_mut(user as usize).map(|slot| std::mem::take(&mut slot.progress));
+        progress == Some(IterationProgress::UnderWay)
+    }
+
+    /// Cuts off the iteration of a user, if one is under way; its scenario.
+    pub(crate) fn cut_off(&mut self, user: u32) -> Option<u32> {
+        self.end_iteration(user).then(|| {
+            self.flow.cut(user);
+            self.scenario_of(user)
+        })
     }
 
     /// Pauses a user between two iterations.
@@ -218,11 +240,15 @@ impl<'a> UserTable<'a> {
         slot.scenario = scenario;
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
         (slot.has_sent, slot.has_reached) = (false, false);
+        slot.progress = IterationProgress::UnderWay;
         self.follow(user, &FlowEvent::Begin, now, unix_s)
     }
 
     /// Continues after a wait.
     pub(crate) fn woken(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize).filter(|slot| slot.progress == IterationProgress::Ahead) {
+            slot.progress = IterationProgress::UnderWay;
+        }
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
@@ -295,6 +321,15 @@ impl<'a> UserTable<'a> {
             }
             Some(FlowNext::WaitUntil(until)) => {
                 self.set_wake(user, until.max(now));
+                UserAction::Wait
+            }
+            Some(FlowNext::BeginAt(at)) => {
+                slot.progress = IterationProgress::Ahead;
+                self.set_wake(user, at.max(now));
+                UserAction::Wait
+            }
+            Some(FlowNext::Idle) => {
+                slot.progress = IterationProgress::None;
                 UserAction::Wait
             }
             Some(next @ (FlowNext::End { .. } | FlowNext::Cut)) => {

@@ -88,9 +88,16 @@ impl Worker<'_, UserRequests<'_>> {
     pub(super) fn cut_iterations(&mut self, now: Nanos) {
         self.flow.sockets.cut();
         self.cut_calls(now);
-        let counts = self.results.counters.counts();
-        let unsent = self.flow.table.cut(|scenario| counts.scenario(scenario).cut += 1);
+        let (users, unsent) = self.flow.table.end_waits();
+        users.into_iter().for_each(|user| self.cut_iteration(user));
         self.results.counters.give_up(unsent, now);
+    }
+
+    /// Cuts off the iteration of a user, if one is under way: the run is over.
+    pub(super) fn cut_iteration(&mut self, user: u32) {
+        if let Some(scenario) = self.flow.table.cut_off(user) {
+            self.results.counters.counts().scenario(scenario).cut += 1;
+        }
     }
 
     /// Lets the flow of a user act: what it does next. A program may not return, so that the results are lent meanwhile.
@@ -158,7 +165,7 @@ impl Worker<'_, UserRequests<'_>> {
                     None
                 }
                 UserAction::Send(send) | UserAction::SendBeside(send) if now >= until && !self.flow.is_stopping => {
-                    self.results.counters.counts().scenario(send.scenario).cut += 1;
+                    self.cut_iteration(send.user);
                     None
                 }
                 UserAction::Send(send) => self.begin_send(send, now),
@@ -196,9 +203,11 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        match ended.is_cut {
-            true => self.results.counters.counts().scenario(ended.scenario).cut += 1,
-            false => self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok),
+        match (self.flow.table.end_iteration(user), ended.is_cut) {
+            // It was cut off before, and has been counted.
+            (false, _) => {}
+            (true, true) => self.results.counters.counts().scenario(ended.scenario).cut += 1,
+            (true, false) => self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok),
         }
         let earliest = match ended {
             EndedIteration { has_reached: true, .. } => now,

@@ -24,9 +24,7 @@ impl Worker<'_, UserRequests<'_>> {
     /// Cuts off the iteration of a user that waits for an upgrade, if the load is over: no timer does.
     pub(super) fn cut_opening(&mut self, user: u32, now: Nanos) {
         if self.has_cut_users(now) {
-            let scenario = self.flow.table.scenario_of(user);
-            self.results.counters.counts().scenario(scenario).cut += 1;
-            self.flow.table.flow.cut(user);
+            self.cut_iteration(user);
         }
     }
 
