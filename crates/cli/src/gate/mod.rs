@@ -136,7 +136,7 @@ fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
     Ok(exit::OK)
 }
 
-/// Environment variable that, if it is `on`, has calls made as values as long as that does.
+/// Environment variable that, if it is `off`, has all of each call made as a future.
 const DIRECT_CALLS: &str = "WEIR_DIRECT_CALLS";
 
 fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
@@ -151,7 +151,7 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
         otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
         seed: args.seed,
-        has_direct_calls: std::env::var_os(DIRECT_CALLS).is_some_and(|value| value == "on"),
+        has_direct_calls: std::env::var_os(DIRECT_CALLS).is_none_or(|value| value != "off"),
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
     let line = announcement(&gate, config.listeners.len());

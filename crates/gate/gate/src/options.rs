@@ -3,7 +3,7 @@
 use weir_machine::logger::Logger;
 
 /// Options of a gateway beside its configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Logger of each call's attempt log, as text.
     pub call_logger: Option<Logger>,
@@ -13,6 +13,12 @@ pub struct Options {
     pub seed: u64,
     /// Whether a call is a value as long as that does, and not a future. Both do the same; a value costs less.
     pub has_direct_calls: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { call_logger: None, otlp: None, seed: 0, has_direct_calls: true }
+    }
 }
 
 /// Export of traces to an OpenTelemetry collector, as OTLP over HTTP.
