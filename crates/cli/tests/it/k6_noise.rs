@@ -244,7 +244,8 @@ fn every_iteration_that_begins_ends_once() {
             let run = folder.run(&[&own[..], flags].concat()).json();
             let iterations = run.iterations.as_ref().unwrap();
             let script = run.script.as_ref().unwrap();
-            let begun = script.metrics.iter().find(|metric| metric.name == "begun").map(|metric| metric.values["count"]);
+            let begun =
+                script.metrics.iter().find(|metric| metric.name == "begun").map(|metric| metric.values["count"]);
             let ended = iterations.total - iterations.dropped + iterations.unfinished;
             assert_eq!(begun, Some(ended as f64), "{body} {flags:?} {iterations:?}");
         }

@@ -241,8 +241,7 @@ impl K6Load {
     fn files(&self) -> Vec<PathBuf> {
         let file = &self.script.file;
         let paths = file.modules.paths().into_iter().chain(file.files.paths());
-        let paths: BTreeSet<PathBuf> =
-            paths.map(|path| normal(&std::path::absolute(&path).unwrap_or(path))).collect();
+        let paths: BTreeSet<PathBuf> = paths.map(|path| normal(&std::path::absolute(&path).unwrap_or(path))).collect();
         paths.into_iter().collect()
     }
 

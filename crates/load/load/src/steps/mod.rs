@@ -17,6 +17,7 @@ mod exchange_pool;
 mod file_root;
 mod first_iteration;
 mod flow_event;
+mod iteration_progress;
 mod kept_response;
 mod mix;
 mod mix_compiler;

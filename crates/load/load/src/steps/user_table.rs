@@ -9,6 +9,7 @@ use weir_scenario::plan::{RequestBytes, StepFindings};
 
 use super::ExchangePool;
 use super::flow_event::{FlowEvent, FlowNext};
+use super::iteration_progress::IterationProgress;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
 use super::user_flow::{CallBuffers, CallSubject, EndedFlow, UserFlow};
@@ -60,17 +61,6 @@ struct LoadUser {
     connections: UserConnections,
     /// Requests that wait to be allowed to connect.
     pending: VecDeque<PendingRequest>,
-}
-
-/// Progress of a user's iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum IterationProgress {
-    /// There is none: it has ended, or was cut off.
-    #[default]
-    None,
-    /// It begins when the user is woken.
-    Ahead,
-    UnderWay,
 }
 
 impl<'a> UserTable<'a> {
@@ -199,8 +189,7 @@ impl<'a> UserTable<'a> {
 
     /// Ends the iteration of a user, if one is under way; whether it was.
     pub(crate) fn end_iteration(&mut self, user: u32) -> bool {
-        let progress = self.users.get_mut(user as usize).map(|slot| std::mem::take(&mut slot.progress));
-        progress == Some(IterationProgress::UnderWay)
+        self.users.get_mut(user as usize).is_some_and(|slot| slot.progress.end())
     }
 
     /// Cuts off the iteration of a user, if one is under way; its scenario.
@@ -246,8 +235,8 @@ impl<'a> UserTable<'a> {
 
     /// Continues after a wait.
     pub(crate) fn woken(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
-        if let Some(slot) = self.users.get_mut(user as usize).filter(|slot| slot.progress == IterationProgress::Ahead) {
-            slot.progress = IterationProgress::UnderWay;
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.progress.wake();
         }
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
