@@ -63,8 +63,6 @@ mod _weir {
     #[pymodule_export]
     use super::client::blocking::wait;
     #[pymodule_export]
-    use super::client::kin::forked;
-    #[pymodule_export]
     use super::client::owner::ClientHandle;
     #[pymodule_export]
     use super::client::policy::PolicyHandle;
@@ -129,6 +127,7 @@ mod _weir {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::client::kin::count_forks();
         module.add("GRPC_STATUS_NAMES", PyTuple::new(module.py(), GRPC_STATUS_NAMES)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

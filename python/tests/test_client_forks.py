@@ -163,6 +163,45 @@ forked(in_child)
 assert sender.submit("/").ok
 sender.close()
 """,
+    "an object of another thread that the child drops first": """
+# Python drops what the other threads had before it calls any hook.
+class Caller:
+    def __del__(self):
+        if os.getpid() != parent:
+            before = len(os.listdir("/proc/self/fd"))
+            call()
+            # It is a loop of its own, and not that of the parent.
+            assert len(os.listdir("/proc/self/fd")) > before
+parent = os.getpid()
+def keep():
+    local.caller = Caller()
+local = threading.local()
+call()
+done, threads = in_threads(1, keep)
+forked(call)
+call()
+done.set()
+[thread.join() for thread in threads]
+""",
+    "a sender that its parent closes": """
+import tempfile
+folder = tempfile.TemporaryDirectory()
+store = os.path.join(folder.name, "jobs.db")
+sender = weir.Sender(url, store=store)
+assert sender.submit("/").ok
+hold, held = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.close(held)
+    os.read(hold, 1)
+    os._exit(0)
+sender.close()
+with weir.Sender(url, store=store) as again:
+    assert again.submit("/").ok
+os.close(held)
+assert os.waitpid(pid, 0)[1] == 0
+folder.cleanup()
+""",
     "multiprocessing by fork": """
 done, threads = in_threads(3, call)
 context = multiprocessing.get_context("fork")

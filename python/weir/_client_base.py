@@ -9,7 +9,6 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict
 from weakref import WeakSet
 
-from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import UsageError
 from weir._headers import Headers, HeaderTypes, shown_name

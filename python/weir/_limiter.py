@@ -13,7 +13,6 @@ from os import PathLike, register_at_fork
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
-from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import LimiterTimeout, UsageError
 from weir._limiter_slot import LimiterSlot

@@ -12,7 +12,6 @@ from os import PathLike, fspath
 from time import monotonic
 from typing import Any, Final, Literal
 
-from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import SenderEnded, UsageError
 from weir._headers import HeaderTypes

@@ -12,7 +12,6 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.request import proxy_bypass
 
-from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._call_failure import failure
 from weir._call_log import CallLog

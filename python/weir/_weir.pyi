@@ -23,7 +23,7 @@ __all__ += ["CallRoute", "CallSchemas", "RequestHandle", "ResponseHandle", "RunH
 __all__ += ["ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "SocketOpen", "SocketStep"]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["LimiterHandle", "LimiterSlotHandle", "TransportHandle"]
-__all__ += ["GRPC_STATUS_NAMES", "__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body"]
+__all__ += ["GRPC_STATUS_NAMES", "__version__", "abandon", "begin", "compare", "is_secret_name", "json_body"]
 __all__ += ["llm", "load", "now_ns"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
 __all__ += ["split_url", "start_load", "wait", "without_secrets"]
@@ -133,9 +133,6 @@ def shares_credentials(from_: str, to: str, /) -> bool:
 
 def now_ns() -> int:
     """Time of all calls of this process, in nanoseconds."""
-
-def forked() -> None:
-    """Mark this process as a child of a fork."""
 
 @final
 class ClientHandle:

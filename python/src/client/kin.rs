@@ -1,18 +1,25 @@
 //! State that belongs to one process and must survive a fork unused.
+#![allow(unsafe_code, reason = "the system calls a function in each child of a fork")]
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use pyo3::prelude::*;
+use std::sync::{Arc, Once};
 
 /// Number of forks between the first process and this one.
 static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Marks this process as a child; Python calls it after a fork.
-#[pyfunction]
-pub(crate) fn forked() {
-    FORK_COUNT.fetch_add(1, Ordering::Relaxed);
+/// Has the system count forks in each child, before anything else runs there: Python's own hooks come after it has
+/// dropped what the other threads had.
+pub(crate) fn count_forks() {
+    static COUNTED: Once = Once::new();
+    extern "C" fn count() {
+        FORK_COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: the function may run in any child, since it adds to a number and does nothing else. This module is never
+    // unloaded. Without memory for the list of handlers nothing is counted, and nothing else would go on.
+    COUNTED.call_once(|| {
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(count)) };
+    });
 }
 
 /// Generation of this process: differs from those of its children.

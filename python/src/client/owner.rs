@@ -34,8 +34,9 @@ pub(crate) static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envo
 /// that a whole program shares may call any number of hosts.
 const MAX_UPSTREAMS: usize = 256;
 
-/// TLS configurations by options, so that certificates are read once for all clients with the same options.
-static TLS_CONNECT_OPTIONS: Mutex<Vec<(TlsOptions, ConnectOptions)>> = Mutex::new(Vec::new());
+/// TLS configurations by process and options, so that certificates are read once for all clients with the same options. A
+/// child of a fork has its own: a thread of its parent may have locked the sessions of one.
+static TLS_CONNECT_OPTIONS: Mutex<Vec<(u64, TlsOptions, ConnectOptions)>> = Mutex::new(Vec::new());
 
 /// State that the calls of a client share.
 #[pyclass(frozen, module = "weir._weir")]
@@ -194,14 +195,15 @@ pub(crate) fn connect_options(options: &TlsOptions, http2: bool, tls: bool) -> P
         return Ok(ConnectOptions { protocol, ..ConnectOptions::default() });
     }
     let mut cache = lock(&TLS_CONNECT_OPTIONS);
-    if let Some((_, cached)) = cache.iter().find(|(known, _)| known == options) {
+    let process = kin::generation();
+    if let Some((.., cached)) = cache.iter().find(|(of, known, _)| *of == process && known == options) {
         return Ok(ConnectOptions { protocol, ..cached.clone() });
     }
     let shared = Tls::shared(options).map_err(|error| errors::tls(&error))?;
     let connect = ConnectOptions { protocol, tls: Some(shared), ..ConnectOptions::default() };
     // Files may change.
     if options.cacert.is_none() && options.cert.is_none() {
-        cache.push((options.clone(), connect.clone()));
+        cache.push((process, options.clone(), connect.clone()));
     }
     Ok(connect)
 }

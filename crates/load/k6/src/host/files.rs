@@ -9,6 +9,7 @@ use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result};
 use super::state::Phase;
 use super::user_of;
 use crate::csv_rows::{CsvSettings, csv_rows};
+use crate::engine::module_files::normal;
 
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("csvMake", Function::new(ctx.clone(), csv_make)?)?;
@@ -26,7 +27,7 @@ fn file_open(ctx: Ctx<'_>, path: String) -> Result<Vec<usize>> {
     }
     let file = &user.script.file;
     let folder = Path::new(&file.main).parent().unwrap_or(Path::new(""));
-    let full = folder.join(path.strip_prefix("file://").unwrap_or(&path));
+    let full = normal(&folder.join(path.strip_prefix("file://").unwrap_or(&path)));
     let opened = file.files.open(&full.to_string_lossy());
     opened.map(|(number, length)| vec![number, length]).map_err(|why| Exception::throw_type(&ctx, &why))
 }

@@ -60,7 +60,8 @@ pub struct ScriptOptions {
     /// Variables and rows of a collection of Postman.
     #[serde(default)]
     pub collection: CollectionInput,
-    /// Absolute paths of the files that a script in JavaScript has read, its own among them.
+    /// Absolute paths of the files that a script in JavaScript has read, its own among them; none if other machines
+    /// could not run it with copies of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PathBuf>,
 }
@@ -81,17 +82,14 @@ impl ScriptOptions {
         let Some(first) = self.files.first() else { return (self.clone(), Vec::new()) };
         let is_above = |folder: &&Path| self.files.iter().all(|file| file.starts_with(folder));
         let base = first.ancestors().skip(1).find(is_above).unwrap_or(Path::new("/"));
-        let there = |path: &Path| {
-            let absolute = std::path::absolute(path).ok()?;
-            let real = path.canonicalize().ok();
-            let below = real.iter().chain([&absolute]).find_map(|path| path.strip_prefix(base).ok())?;
-            Some(Path::new(SHIPPED_FOLDER).join(below))
-        };
+        let there = |path: &Path| path.strip_prefix(base).ok().map(|below| Path::new(SHIPPED_FOLDER).join(below));
         let name = |file: &PathBuf| {
             let below = file.strip_prefix(base).unwrap_or(file);
             (file.clone(), Path::new(SHIPPED_FOLDER).join(below).to_string_lossy().into_owned())
         };
-        let path = there(&self.path).unwrap_or_else(|| self.path.clone());
+        // The files have its real path.
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let path = there(&real).unwrap_or(real);
         let js_lib = self.js_lib.as_deref().and_then(there);
         (Self { path, js_lib, files: Vec::new(), ..self.clone() }, self.files.iter().map(name).collect())
     }

@@ -230,7 +230,12 @@ impl<'a> UserTable<'a> {
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
         (slot.has_sent, slot.has_reached) = (false, false);
         slot.progress = IterationProgress::UnderWay;
-        self.follow(user, &FlowEvent::Begin, now, unix_s)
+        let action = self.follow(user, &FlowEvent::Begin, now, unix_s);
+        if matches!(action, UserAction::Stop) {
+            // It has not begun.
+            self.end_iteration(user);
+        }
+        action
     }
 
     /// Continues after a wait.

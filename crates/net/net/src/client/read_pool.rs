@@ -20,7 +20,8 @@ pub(super) struct ReadPool(Arc<Mutex<Vec<Vec<u8>>>>);
 impl ReadPool {
     /// A buffer with anything in it.
     pub(super) fn take(&self) -> LargeRead {
-        let buffer = lock(&self.0).pop().unwrap_or_else(|| vec![0; LARGE_READ_BYTES]);
+        let kept = lock(&self.0).pop();
+        let buffer = kept.unwrap_or_else(|| vec![0; LARGE_READ_BYTES]);
         LargeRead { buffer, filled: 0, pool: self.clone() }
     }
 }
@@ -54,8 +55,10 @@ impl AsRef<[u8]> for LargeRead {
 
 impl Drop for LargeRead {
     fn drop(&mut self) {
-        let mut kept = lock(&self.pool.0);
-        if kept.len() < MAX_KEPT {
+        // In a child of a fork a thread of its parent may have it for ever.
+        if let Ok(mut kept) = self.pool.0.try_lock()
+            && kept.len() < MAX_KEPT
+        {
             kept.push(std::mem::take(&mut self.buffer));
         }
     }

@@ -82,7 +82,14 @@ impl Drop for WriteLockGuard<'_> {
 /// Sender's lock. The kernel releases it at any end of the process; the process ID in the file is informational.
 #[derive(Debug)]
 pub(super) struct SenderLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for SenderLock {
+    /// A child of a fork has the file open as well, and would keep the lock for as long as it runs.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl SenderLock {
@@ -94,7 +101,7 @@ impl SenderLock {
         }
         file.set_len(0)?;
         file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0)?;
-        Ok(Ok(Self { _file: file }))
+        Ok(Ok(Self { file }))
     }
 
     /// Process ID of the holder; None if the lock is free.
