@@ -18,7 +18,7 @@ COMMANDS = [[str(SCRIPT)], [sys.executable, "-m", "weir"]]
 
 
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
-    return finished(*command, timeout_s=120, cwd=ROOT)
+    return finished(*command, timeout_s=400, cwd=ROOT)
 
 
 def cargo_version() -> str:
