@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import overload, results
+from harness import culprits, overload, results
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
@@ -14,6 +14,8 @@ FLAT = 0.90
 REJECTED_MS = 10
 PER_CORE_S = 100_000
 COSTS = 1.05
+#: Good calls that a route of 2% of the calls and 60% of the time may cost the others.
+LOST = 0.05
 
 
 def judge(section: Section) -> Iterator[Goal]:
@@ -24,6 +26,15 @@ def judge(section: Section) -> Iterator[Goal]:
         case = load_case(*load)
         yield _in_time(section, case, overload.SMART)
         yield _quickly(section, case, overload.SMART)
+    lost = section.median(culprits.CULPRITS, culprits.SHEDDING, results.noted("lost"))
+    counted = section.median(culprits.CULPRITS, culprits.COUNTING, results.noted("lost"))
+    without = "" if counted is None else f" ({counted:.1%} without)"
+    yield at_most(
+        f"{culprits.CULPRITS}: the others lose at most {LOST:.0%} of their good calls by `shed_culprits`{without}",
+        lost,
+        LOST,
+        "{:.2%}",
+    )
     rate = section.median(overload.REJECTIONS, overload.REJECTING, results.noted("responses_per_core_s"))
     yield at_least(f"at least {PER_CORE_S:,} rejections/s per core", rate, PER_CORE_S, "{:,.0f}/s")
     cost = section.ratio(overload.COST, overload.GUARDED, overload.BARE, results.noted("cpu_us"))

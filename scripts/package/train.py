@@ -71,17 +71,25 @@ def send(weir: str, url: str, folder: Path) -> None:
     run([weir, "send", str(jobs), "--quiet", *flags])
 
 
+def stream(weir: str, model: str) -> None:
+    """Read streams of tokens."""
+    flags = ["--model", "weir-llm", "--concurrency", "50", "-d", "3s", "--input-tokens", "8", "--output-tokens", "64"]
+    run([weir, "llm", model, "--quiet", "--format", "json", *flags], 3, 4)
+
+
 def main(weir: str) -> None:
-    """Run services, gateways without and with policies, loads, and a queue."""
+    """Run services, gateways without and with policies, loads, a queue, and streams."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running([weir, "serve", "httpbin", "--quiet"]) as service,
         running([weir, "gate", "--listen", "0", "--quiet", "--upstream", service]) as plain,
         running([weir, "gate", "--listen", "0", "--quiet", "--upstream", service, *POLICIES]) as policed,
+        running([weir, "serve", "llm", "--quiet", "--slots", "50", "--prefill", "5ms", "--decode", "5ms"]) as model,
     ):
         for url in (service, plain, policed):
             load(weir, f"{url}/echo?text=0123456789")
         send(weir, service, Path(folder))
+        stream(weir, model)
 
 
 if __name__ == "__main__":

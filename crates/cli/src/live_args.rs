@@ -9,7 +9,7 @@ use weir_base::units;
 use weir_session::live::LiveOptions;
 use weir_web::WebAddress;
 
-const LIVE: &str = "Live";
+pub(crate) const LIVE: &str = "Live";
 
 /// Flags of the live page, and of outputs while the load runs.
 #[derive(Clone, Debug, Default, Args)]

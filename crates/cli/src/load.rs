@@ -40,7 +40,7 @@ use weir_command::{Messages, exit_on_interrupt};
 use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
-use weir_load::program::ProgramOptions;
+use weir_load::program::{ProgramOptions, is_python};
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
 use weir_measure::slo::Slo;
@@ -49,7 +49,7 @@ use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
 use weir_report::{ReportFormat, render, text};
 use weir_request::secret_mask::SecretMask;
-use weir_scripts::PythonHost;
+use weir_scripts::{PythonHost, replace_process};
 use weir_session::play::{PlayDetail, PlayOutput, play};
 use weir_session::{LoadSession, SessionLoad, SessionOptions, not_begun};
 
@@ -162,10 +162,16 @@ pub(super) fn run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     asked.request_args.reject_file("load")?;
-    if asked.once
-        && let Some(script) = once_script(&mut asked)?
-    {
-        return asked.play_once(&script, args, messages, host);
+    if asked.once {
+        asked.check_once()?;
+        let script = once_script(&mut asked)?;
+        if script.as_ref().is_some_and(|script| is_python(&script.path)) && host.is_none() {
+            return Err(replace_process(args));
+        }
+        asked.drop_flags_of_a_load(args, messages);
+        if let Some(script) = script {
+            return asked.play_once(&script, messages, host);
+        }
     }
     asked.read_rate(messages)?;
     let is_read = asked.format == ReportFormat::Json || asked.file_args.clone().into_options().has_stdout();

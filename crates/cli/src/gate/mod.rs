@@ -139,6 +139,19 @@ fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
 /// Environment variable that, if it is `off`, has all of each call made as a future.
 const DIRECT_CALLS: &str = "WEIR_DIRECT_CALLS";
 
+/// Whether calls are values as far as they can be.
+///
+/// # Errors
+/// One line if the variable has another value than `on` and `off`.
+fn has_direct_calls() -> Result<bool, ConfigErrors> {
+    match std::env::var_os(DIRECT_CALLS) {
+        None => Ok(true),
+        Some(value) if value == "on" => Ok(true),
+        Some(value) if value == "off" => Ok(false),
+        Some(value) => Err(vec![format!("{DIRECT_CALLS}={}: write on or off", value.display())]),
+    }
+}
+
 fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
     let mut life = ServerLifecycle::new(&[SIGHUP, SIGUSR2]).map_err(|why| vec![why])?;
     let handover = Handover::from_environment().map_err(|error| vec![error.to_string()])?;
@@ -151,7 +164,7 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
         otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
         seed: args.seed,
-        has_direct_calls: std::env::var_os(DIRECT_CALLS).is_none_or(|value| value != "off"),
+        has_direct_calls: has_direct_calls()?,
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
     let line = announcement(&gate, config.listeners.len());

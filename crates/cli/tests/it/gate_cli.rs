@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use weir_testing::{Reply, Server, Serving, Weir};
+use weir_testing::{Reply, Running, Server, Serving, Weir};
 
 const GOOD: &str = r#"
 [upstreams.backend]
@@ -109,6 +109,14 @@ fn missing_files_are_named() {
     assert_eq!(output.code, 2);
     let line = output.one_line();
     assert!(line.starts_with("gate.toml:") && line.contains("other") && line.contains("ca.pem"), "{line}");
+}
+
+#[test]
+fn another_value_of_the_variable_for_direct_calls_is_an_error() {
+    let weir = Weir::new();
+    let mut command = weir.command(&["gate", "--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0"]);
+    let output = Running::new(command.env("WEIR_DIRECT_CALLS", "no")).finish();
+    assert_eq!((output.code, output.one_line()), (2, "WEIR_DIRECT_CALLS=no: write on or off"));
 }
 
 #[test]

@@ -105,6 +105,23 @@ fn a_script_plays_once_with_the_flags_of_its_load() {
 }
 
 #[test]
+fn what_one_iteration_has_no_use_for_is_said_and_not_begun() {
+    let (weir, server) = (Weir::new(), shop());
+    weir.write("users.js", "import http from 'k6/http';\nexport default () => { http.get(__ENV.URL); };\n");
+    weir.write("steps.hurl", "GET {{URL}}\nHTTP 200\n");
+    let url = format!("URL={}", server.url("/items"));
+    for (script, flag) in [("users.js", "-e"), ("steps.hurl", "--variable")] {
+        let of_a_load = ["--slo", "p99<1us", "--html", "run.html", "--web=127.0.0.1:1", "--out", "run.json"];
+        let once = weir.run(&[&["load", "-s", script, flag, &url, "--once", "--seed", "7"], &of_a_load[..]].concat());
+        let line = "weir: --once plays one iteration; not used: --web, --slo, --out, --html";
+        assert_eq!((once.code, once.stderr.trim_end()), (0, line));
+        assert!(!weir.path("run.html").exists() && !weir.path("run.json").exists());
+        let on = weir.run(&["load", "-s", script, "--once", "--on", "local"]);
+        assert_eq!((on.code, on.one_line()), (2, "--on cannot be used with --once; leave out one of them"));
+    }
+}
+
+#[test]
 fn json_is_one_object_with_all_of_it() {
     let (weir, server) = (Weir::new(), shop());
     weir.write("shop.hurl", SHOP.replace("{{host}}", ""));

@@ -12,7 +12,7 @@ use weir_machine::lock::lock;
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     /// Those that are kept, by their paths.
-    kept: Mutex<Vec<(String, Arc<[u8]>)>>,
+    kept: Mutex<Vec<(PathBuf, Arc<[u8]>)>>,
     /// Paths of all that were read.
     read: Mutex<BTreeSet<PathBuf>>,
 }
@@ -37,12 +37,12 @@ impl SharedFiles {
     ///
     /// # Errors
     /// One line, if it cannot be read.
-    pub(crate) fn open(&self, path: &str) -> Result<(usize, usize), String> {
+    pub(crate) fn open(&self, path: &Path) -> Result<(usize, usize), String> {
         let mut files = lock(&self.kept);
         if let Some(number) = files.iter().position(|(known, _)| known == path) {
             return Ok((number, files[number].1.len()));
         }
-        let bytes = self.read(Path::new(path)).map_err(|error| format!("cannot open '{path}': {error}"))?;
+        let bytes = self.read(path).map_err(|error| format!("cannot open '{}': {error}", path.display()))?;
         files.push((path.to_owned(), bytes.into()));
         let number = files.len() - 1;
         Ok((number, files[number].1.len()))

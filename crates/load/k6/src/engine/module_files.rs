@@ -60,8 +60,7 @@ impl ModuleFiles {
                 "no module '{name}': {why}; bundle packages of npm into a file, and import './FILE.js'"
             ));
         }
-        let folder = Path::new(base).parent().unwrap_or(Path::new(""));
-        existing(&folder.join(name_path), name)
+        existing(&beside(base, name_path), name)
     }
 }
 
@@ -73,6 +72,12 @@ fn existing(path: &Path, name: &str) -> std::result::Result<String, String> {
     let found = candidates.iter().find(|path| path.is_file());
     let found = found.ok_or_else(|| format!("no module '{name}': cannot find the file {}", path.display()))?;
     found.to_str().map(str::to_owned).ok_or_else(|| format!("no module '{name}': its path is not UTF-8"))
+}
+
+/// Path of a file that `base` names by a path or an address of `file:`.
+pub(crate) fn beside(base: &str, name: &str) -> PathBuf {
+    let folder = Path::new(base).parent().unwrap_or(Path::new(""));
+    normal(&folder.join(name.strip_prefix("file://").unwrap_or(name)))
 }
 
 /// Path without `.` and `..`.

@@ -1,7 +1,6 @@
 //! Files, environment, log, options and facts of the run.
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use rquickjs::context::EvalOptions;
@@ -14,7 +13,7 @@ use weir_machine::clock;
 
 use super::state::{Phase, uncatchable};
 use super::{UserState, user_of};
-use crate::engine::module_files::normal;
+use crate::engine::module_files::beside;
 
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("abort", Function::new(ctx.clone(), abort)?)?;
@@ -98,8 +97,7 @@ pub(super) fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) 
     if user.phase.get() != Phase::Init {
         return Err(thrown(format!("open('{path}') is for the init context: call it outside of functions")));
     }
-    let folder = Path::new(&user.script.file.main).parent().unwrap_or(Path::new(""));
-    let full = normal(&folder.join(path.strip_prefix("file://").unwrap_or(&path)));
+    let full = beside(&user.script.file.main, &path);
     let bytes = user.script.file.files.read(&full).map_err(|error| thrown(format!("cannot open '{path}': {error}")))?;
     match mode.0.flatten().as_deref() {
         None | Some("" | "t") => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),

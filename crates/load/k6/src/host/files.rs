@@ -1,15 +1,13 @@
 //! Files that are read in parts, and those of CSV.
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
-use std::path::Path;
-
 use rquickjs::module::Exports;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result};
 
 use super::state::Phase;
 use super::user_of;
 use crate::csv_rows::{CsvSettings, csv_rows};
-use crate::engine::module_files::normal;
+use crate::engine::module_files::beside;
 
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("csvMake", Function::new(ctx.clone(), csv_make)?)?;
@@ -26,9 +24,7 @@ fn file_open(ctx: Ctx<'_>, path: String) -> Result<Vec<usize>> {
         return Err(Exception::throw_type(&ctx, &why));
     }
     let file = &user.script.file;
-    let folder = Path::new(&file.main).parent().unwrap_or(Path::new(""));
-    let full = normal(&folder.join(path.strip_prefix("file://").unwrap_or(&path)));
-    let opened = file.files.open(&full.to_string_lossy());
+    let opened = file.files.open(&beside(&file.main, &path));
     opened.map(|(number, length)| vec![number, length]).map_err(|why| Exception::throw_type(&ctx, &why))
 }
 
