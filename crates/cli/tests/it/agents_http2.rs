@@ -28,7 +28,7 @@ fn under_way(weir: &Weir, service: &Http2Service, flags: &[&str], requests: u64)
 fn an_agent_that_is_killed_in_a_load_by_http2_ends_the_run_with_the_results_of_all() {
     // Each response takes 20 ms.
     for (flags, requests) in [
-        (["-r", "200", "--streams", "8"].as_slice(), 450),
+        (["-r", "200", "-c", "6", "--streams", "8"].as_slice(), 450),
         (&["-c", "6", "--streams", "4"], 3 * 24 * 50),
         (&["--users", "12", "--streams", "4", "--check", "status == 200"], 3 * 12 * 50),
     ] {

@@ -216,28 +216,6 @@ fn what_does_not_go_together_is_one_line() {
 }
 
 #[test]
-fn times_are_those_of_the_service_and_the_law_of_little_holds() {
-    let server = Http2Service::build().start(|seen| {
-        let delay = if seen.number.is_multiple_of(10) { 60 } else { 20 };
-        Http2Reply::after(Duration::from_millis(delay))
-    });
-    for flags in [["-r", "200", "-d", "3s", "-c", "2"].as_slice(), &["-c", "1", "-n", "600"]] {
-        let is_measured = || {
-            let run = load(&server.url("/"), &[&["--h2c", "--streams", "40"], flags].concat());
-            assert_eq!((run.requests.ok, run.requests.failed), (600, 0), "{flags:?}");
-            let service = &run.service_ms;
-            // Never less than the service has waited.
-            assert!(service.p50 >= Some(19.9) && service.p95 >= Some(59.9), "{flags:?} {service:?}");
-            assert!(service.min >= Some(19.9) && run.first_byte_ms.p50 <= service.p50, "{flags:?} {service:?}");
-            let by_law = run.rate_per_s.achieved * run.response_ms.mean.unwrap() / 1e3;
-            (run.in_flight_mean / by_law - 1.0).abs() < 0.1 && service.p50.unwrap() < 40.0
-        };
-        // A busy machine adds, and what comes after the end is not in flight within it; but not each time.
-        assert!((0..5).any(|_| is_measured()), "{flags:?}");
-    }
-}
-
-#[test]
 fn a_stall_of_the_service_counts_from_the_intended_start() {
     let began = std::time::Instant::now();
     let server = Http2Service::build().start(move |_| {
@@ -253,4 +231,30 @@ fn a_stall_of_the_service_counts_from_the_intended_start() {
     // Half of the requests come in a stall, and wait evenly from 0 to 0.5 s.
     let response = &run.response_ms;
     assert!((200.0..500.0).contains(&response.p75.unwrap()) && response.p99 > Some(450.0), "{response:?}");
+}
+
+mod timed {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_service_and_the_law_of_little_holds() {
+        let server = Http2Service::build().start(|seen| {
+            let delay = if seen.number.is_multiple_of(10) { 60 } else { 20 };
+            Http2Reply::after(Duration::from_millis(delay))
+        });
+        for flags in [["-r", "200", "-d", "3s", "-c", "2"].as_slice(), &["-c", "1", "-n", "600"]] {
+            let is_measured = || {
+                let run = load(&server.url("/"), &[&["--h2c", "--streams", "40"], flags].concat());
+                assert_eq!((run.requests.ok, run.requests.failed), (600, 0), "{flags:?}");
+                let service = &run.service_ms;
+                // Never less than the service has waited.
+                assert!(service.p50 >= Some(19.9) && service.p95 >= Some(59.9), "{flags:?} {service:?}");
+                assert!(service.min >= Some(19.9) && run.first_byte_ms.p50 <= service.p50, "{flags:?} {service:?}");
+                let by_law = run.rate_per_s.achieved * run.response_ms.mean.unwrap() / 1e3;
+                (run.in_flight_mean / by_law - 1.0).abs() < 0.1 && service.p50.unwrap() < 40.0
+            };
+            // A busy machine adds, and what comes after the end is not in flight within it; but not each time.
+            assert!((0..5).any(|_| is_measured()), "{flags:?}");
+        }
+    }
 }

@@ -60,6 +60,14 @@ fn the_report_has_the_limit_with_its_rate_and_durations_in_their_units() {
 }
 
 #[test]
+fn a_failure_of_the_last_jobs_is_told() {
+    // They end together, and with them the delivery.
+    let server = Server::start(|_| Reply::status(422, "no").after(Duration::from_millis(150)));
+    let (_, stderr) = send(25, &server.url("/"), &["--limit", "none", "--max-concurrency", "25"]);
+    assert!(stderr.contains("requests fail: 25 x status 422: no"), "{stderr}");
+}
+
+#[test]
 fn a_frequent_failure_is_told_once_with_its_body_and_a_remedy() {
     let server = Server::start(|_| Reply::status(422, "{\"error\": \"bad nonce\", \"password\": \"hunter2\"}"));
     let (summary, stderr) = send(25, &server.url("/?k={key}"), &["--key", "sk-0123456789-SECRET", "--limit", "none"]);

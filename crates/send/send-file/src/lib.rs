@@ -4,7 +4,7 @@
 //! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
 //!   `appended_file`: a file of lines; `batch`: lines and results of OpenAI's and Anthropic's batches
 //! - `counters`: counters of jobs and requests; `tokens`: tokens of language models, and their cost
-//! - `failures`: failed requests by cause
+//! - `failures`: failed requests by cause; `delivery_notes`: what is said once
 //! - `limit_text`: what limits a delivery, in words; `remaining_time`: the time that is left
 //! - `pause_notes`: notes about pauses
 //! - `progress`: log lines and live view during the run
@@ -13,6 +13,7 @@
 mod appended_file;
 mod batch;
 mod counters;
+mod delivery_notes;
 mod earlier_results;
 mod failures;
 mod input;
@@ -34,6 +35,7 @@ use std::time::Duration;
 pub use self::batch::ResultsForm;
 use self::batch::{BatchCheck, BatchLines};
 use self::counters::SendStats;
+use self::delivery_notes::DeliveryNotes;
 use self::failures::FailureCounts;
 pub use self::input::InputCounts;
 use self::input::{JobInput, JobReader};
@@ -216,8 +218,9 @@ impl BulkDelivery {
             next_line: PROGRESS_LINE_INTERVAL,
             report,
         };
-        let (mut is_draining, mut is_input_incomplete, mut is_unreachable) = (false, false, false);
-        let (mut pause_notes, mut has_noted_results) = (PauseNotes::default(), false);
+        let (mut is_draining, mut is_input_incomplete) = (false, false);
+        let mut notes = DeliveryNotes::new(Arc::clone(&stats), Arc::clone(&counts), Arc::clone(&store));
+        let mut pause_notes = PauseNotes::default();
         loop {
             match sender_ended.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -238,21 +241,7 @@ impl BulkDelivery {
                 }
                 Err(_) => {}
             }
-            let unreachable = store.unreachable_reason();
-            if unreachable.is_some() != is_unreachable {
-                is_unreachable = unreachable.is_some();
-                view.print(BulkMessage::Note(&reachability(unreachable.as_deref())));
-            }
-            for note in std::mem::take(&mut lock(&counts).notes) {
-                view.print(BulkMessage::Note(&note));
-            }
-            if !has_noted_results && lock(&stats).in_results_unmarked > 0 {
-                has_noted_results = true;
-                view.print(BulkMessage::Note(RESULTS_NOTE));
-            }
-            if let Some(note) = lock(&stats).failures.note() {
-                view.print(BulkMessage::Note(&note));
-            }
+            notes.since_last_time().iter().for_each(|note| view.print(BulkMessage::Note(note)));
             let progress = sender.progress();
             for note in pause_notes.of(&progress, wall_ms()) {
                 view.print(BulkMessage::Note(&note));
@@ -260,6 +249,8 @@ impl BulkDelivery {
             view.monitor.poll(progress, lock(&counts).is_complete);
             view.update();
         }
+        // The last jobs may have ended since.
+        notes.since_last_time().iter().for_each(|note| view.print(BulkMessage::Note(note)));
         let mut monitor = view.finish();
         let sender_error = match sender.join() {
             Ok(progress) => {
@@ -272,20 +263,6 @@ impl BulkDelivery {
         let input = lock(&counts).clone();
         let summary = SendSummary::new(&monitor, &input, &store_name, is_interrupted());
         Ok(BulkOutcome { summary, input, is_input_incomplete, sender_error })
-    }
-}
-
-/// Note about jobs that are new to the store, and have results.
-const RESULTS_NOTE: &str = "jobs that are new to the store have results in --out: they are not sent again; give --resend to send \
-     such jobs, or another --out";
-
-/// Whether the store is reachable, as a note.
-fn reachability(unreachable: Option<&str>) -> String {
-    match unreachable {
-        Some(reason) => {
-            format!("the store is unreachable ({reason}); leased jobs go on until the leases of their keys expire")
-        }
-        None => "the store is reachable again".into(),
     }
 }
 
