@@ -72,8 +72,8 @@ def _cause(section: Section, case: str) -> str:
     mine, theirs, mine_of_system, theirs_of_system = (value or 0.0 for value in (*user, *system))
     floor = mine_of_system / (theirs + theirs_of_system)
     return (
-        f"system time, {mine_of_system:.2f} us beside {theirs_of_system:.2f}, where user time is {mine / theirs:.2f} x: a faster"
-        f" client finds fewer responses at a wake-up; floor: system time alone, {floor:.2f} x"
+        f"system time, {mine_of_system:.2f} us beside {theirs_of_system:.2f}, where user time is {mine / theirs:.2f} x:"
+        f" a faster client finds fewer responses at a wake-up; floor: system time alone, {floor:.2f} x"
     )
 
 
