@@ -45,6 +45,9 @@ const SECRET_ENDS: [&str; 32] = [
 /// Whole names of secrets that are too short to be ends, or ends of other names: `max_tokens` is a number.
 const SECRET_NAMES: [&str; 9] = ["key", "sid", "sig", "auth", "pass", "pin", "tok", "tokens", "bearer"];
 
+/// End of the names of prices, such as `input_cost_per_token`.
+const PER_TOKEN: &str = "pertoken";
+
 /// Whether what has this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     // Compared from the end, without a copy: reports ask this for each header.
@@ -52,7 +55,7 @@ pub fn is_secret_name(name: &str) -> bool {
         let mut letters = letters_backwards(name);
         end.bytes().rev().all(|byte| letters.next() == Some(byte))
     };
-    SECRET_ENDS.iter().any(|end| ends_with(end))
+    (SECRET_ENDS.iter().any(|end| ends_with(end)) && !ends_with(PER_TOKEN))
         || SECRET_NAMES.iter().any(|whole| letters_backwards(name).eq(whole.bytes().rev()))
 }
 
@@ -116,6 +119,7 @@ mod tests {
             "page",
             "Content-Type",
             "idempotency-key",
+            "input_cost_per_token",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }
@@ -126,7 +130,8 @@ mod tests {
     fn naive(name: &str) -> bool {
         let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         let letters = letters.to_ascii_lowercase();
-        SECRET_ENDS.iter().any(|end| letters.ends_with(end)) || SECRET_NAMES.contains(&letters.as_str())
+        let is_price = letters.ends_with("pertoken");
+        (!is_price && SECRET_ENDS.iter().any(|end| letters.ends_with(end))) || SECRET_NAMES.contains(&letters.as_str())
     }
 
     proptest! {

@@ -194,6 +194,7 @@ pub(super) const SHORT_HELPS: [ShortHelp; 4] = [
                     ("step-time", "spend at most TIME per load level [default: 30s]"),
                     ("max-time", "end the search after TIME"),
                     ("warmup", "exclude the start of each load level [default: 1s]"),
+                    ("recovery", "test whether the service comes back by itself"),
                     ("pid", "report the CPU use of the service with this ID"),
                 ],
             ),

@@ -67,6 +67,7 @@ mod llm_errors;
 mod llm_result;
 mod llm_sessions;
 mod llm_trace;
+mod llm_turns;
 mod load_answers;
 mod load_ci;
 mod load_closed;

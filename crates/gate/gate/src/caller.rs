@@ -155,11 +155,12 @@ impl CallerPolicy {
         self.caller_limiter.as_ref().map(|callers| lock(callers).correct(now, key, taken, used))
     }
 
-    /// Tokens that a call takes. A caller that says nothing, or no whole number, takes one.
+    /// Tokens that a call takes. A caller that says nothing, or no whole number, takes one; a number beyond 64 bits is more
+    /// than any bucket holds.
     fn weight(&self, headers: &HeaderMap, body_bytes: u64) -> u64 {
         let weight = match &self.config.rate_terms.weight {
             CallWeight::One | CallWeight::ModelTokens => 1,
-            CallWeight::Header(name) => headers.get(name).and_then(|value| digits(value.as_bytes())).unwrap_or(1),
+            CallWeight::Header(name) => headers.get(name).map_or(1, |value| whole_number(value.as_bytes())),
             CallWeight::Body(token_bytes) => body_bytes.div_ceil(*token_bytes),
         };
         weight.max(1)
@@ -269,4 +270,10 @@ impl CertificateField {
             Self::AlternativeName => client.alternative_names.iter().map(String::as_str).collect(),
         }
     }
+}
+
+/// Whole number of a header, as large as 64 bits allow; 1 for anything else.
+fn whole_number(text: &[u8]) -> u64 {
+    let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    digits(text).unwrap_or(if is_number { u64::MAX } else { 1 })
 }

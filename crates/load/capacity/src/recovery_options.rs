@@ -56,6 +56,7 @@ const TIMEOUT_FACTOR: u32 = 5;
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Lowest load, in calls per second: a second of fewer shows too little.
 const MIN_LOAD_PER_S: f64 = 5.0;
+const MAX_LOAD_PER_S: f64 = 1e6;
 /// Observations that the rest of a test may take: of a queue that drains, at rest, and after the return.
 const MAX_OBSERVATIONS: u64 = 8;
 
@@ -182,8 +183,10 @@ impl FromStr for RecoveryLoad {
             };
         }
         let per_s = units::rate(text)?;
-        if per_s < MIN_LOAD_PER_S {
-            return Err(format!("invalid load '{text}'; write {MIN_LOAD_PER_S} or more per second, or e.g. 80%"));
+        if !(MIN_LOAD_PER_S..=MAX_LOAD_PER_S).contains(&per_s) {
+            return Err(format!(
+                "invalid load '{text}'; write {MIN_LOAD_PER_S} to {MAX_LOAD_PER_S} per second, or e.g. 80%"
+            ));
         }
         Ok(Self::PerSecond(per_s))
     }
@@ -210,7 +213,8 @@ impl FromStr for RecoveryTrigger {
                 Ok(Self::Spike((factor * 100.0).round() as u32, length(time)?))
             }
             Some(("pause", time)) => Ok(Self::Pause(length(time)?)),
-            Some(("command", command)) if !command.trim().is_empty() => Ok(Self::Command(command.to_owned())),
+            Some(("command", command)) if command.trim().is_empty() => Err(invalid("no command")),
+            Some(("command", command)) => Ok(Self::Command(command.to_owned())),
             _ => Err(invalid("no kind of trigger")),
         }
     }

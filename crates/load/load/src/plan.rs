@@ -237,7 +237,11 @@ impl LoadPlan {
                 let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
                 Feed::Open(open.counting_from(self.warmup))
             }
-            Pacing::Recorded => Feed::Open(OpenFeed::queued(self.timeout).counting_from(self.warmup)),
+            Pacing::Recorded => {
+                let is_pool = self.program.as_ref().is_some_and(|plan| plan.program.begins_when_free());
+                let open = if is_pool { OpenFeed::pooled() } else { OpenFeed::queued(self.timeout) };
+                Feed::Open(open.counting_from(self.warmup))
+            }
         }
     }
 

@@ -246,6 +246,9 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             LoadModel::Open if e.spins => {
                 "Other processes took its cores: leave one for each of its threads, or use another machine."
             }
+            LoadModel::Open if is_wake_up_late(e.counts.cpu_utilization) && e.counts.llm.is_some() => {
+                "Its threads were idle, and the system woke them late: use a machine with fewer other processes."
+            }
             LoadModel::Open if is_wake_up_late(e.counts.cpu_utilization) => {
                 "Its threads were idle, and the system woke them late: --spin keeps them awake, at one core each."
             }

@@ -179,7 +179,6 @@ pub(super) fn unfinished(run: &Run) -> u64 {
 }
 
 fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let requests = &run.requests;
     let rates = &run.rate_per_s;
     // Of a scenario iterations are offered, which have their own lines.
     let offered = match run.model {
@@ -223,19 +222,20 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
         lines.push(paint.line("h2 errors", &shown.collect::<Vec<_>>()));
     }
     lines.extend(websocket::lines(run, paint));
-    let queue: Vec<String> = [
-        (requests.waited, "waited for a free connection"),
-        (requests.dropped, "dropped, never sent"),
-        (run.connections.max_backlog, "max backlog"),
-    ]
-    .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, words)| format!("{} {words}", count(n)))
-    .collect();
-    if !queue.is_empty() {
-        lines.push(paint.line("queue", &queue));
-    }
+    lines.extend(queue(run, paint));
     lines
+}
+
+/// Line on requests that waited for a connection, if there are any.
+pub(super) fn queue(run: &Run, paint: AnsiPaint) -> Option<String> {
+    let counts = [
+        (run.requests.waited, "waited for a free connection"),
+        (run.requests.dropped, "dropped, never sent"),
+        (run.connections.max_backlog, "max backlog"),
+    ];
+    let parts: Vec<String> =
+        counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(n))).collect();
+    (!parts.is_empty()).then(|| paint.line("queue", &parts))
 }
 
 fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {

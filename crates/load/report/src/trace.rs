@@ -90,7 +90,7 @@ fn described(reason: &str) -> &str {
         "no_tokens" => "without tokens, such as failed ones",
         "not_sampled" => "by --sample",
         "out_of_order" => "too far out of order",
-        "lost_turn" => "whose session has no first request shortly before",
+        "lost_turn" => "that wait for a request that is not near them in the trace",
         other => other,
     }
 }

@@ -12,8 +12,8 @@ use crate::trace::{PromptPiece, TracePrompt, TraceSession, TraceTurn, TurnDepend
 /// Stream of random numbers that a client's sessions are made from.
 const SESSION_SALT: u64 = 0x6c6c_6d0c;
 /// Turns of a conversation.
-const MIN_TURNS: u64 = 2;
-const MAX_TURNS: u64 = 200;
+pub(super) const MIN_TURNS: u64 = 2;
+pub(super) const MAX_TURNS: u64 = 200;
 
 /// Sessions of all clients with their arrivals, in the order of time.
 ///
@@ -68,7 +68,8 @@ impl ClientSessions {
         }
         let mut turns = turns.into_iter();
         let client = u32::try_from(arrival.client).ok()?;
-        Some(TraceSession { client, first: turns.next()?, later: turns.collect() })
+        let at = i64::try_from(arrival.at.0).unwrap_or(i64::MAX);
+        Some(TraceSession { client, arrival: at, first: turns.next()?, later: turns.collect() })
     }
 }
 

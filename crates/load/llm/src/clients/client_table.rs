@@ -7,6 +7,7 @@ use weir_load::steps::ThinkTime;
 use weir_pace::notation;
 use weir_pace::schedule::{Arrivals, Burstiness, LoadStage, WeibullShape};
 
+use super::client_sessions::{MAX_TURNS, MIN_TURNS};
 use super::load_client::LoadClient;
 use crate::TokenCount;
 
@@ -17,6 +18,8 @@ const DEFAULT_INPUT: TokenCount = TokenCount::Normal { mean: 550, deviation: 150
 const DEFAULT_OUTPUT: TokenCount = TokenCount::Normal { mean: 150, deviation: 10 };
 /// Turns of a conversation where the file has none.
 const DEFAULT_TURNS: TokenCount = TokenCount::Uniform { min: 2, max: 6 };
+/// Maximum sessions per second.
+const MAX_RATE: f64 = 1e6;
 /// Maximum tokens of a prefix.
 const MAX_PREFIX: u64 = 1_000_000;
 /// Maximum characters of a name.
@@ -47,7 +50,7 @@ pub(super) fn client(node: &DocumentNode<'_>, at: usize) -> Option<LoadClient> {
         output,
         prefix_tokens: table.get("prefix_tokens").and_then(|node| node.integer(0..=MAX_PREFIX)).unwrap_or(0),
         conversations: conversations.unwrap_or(0.0),
-        turns: turns.and_then(|node| self::tokens(&node)).unwrap_or(DEFAULT_TURNS),
+        turns: turns.and_then(|node| self::turns(&node)).unwrap_or(DEFAULT_TURNS),
         think: table.get("think").and_then(|node| think(&node)).unwrap_or_default(),
     };
     table.check_unknown_keys();
@@ -66,9 +69,9 @@ fn name(node: &DocumentNode<'_>) -> Option<String> {
 fn stages(table: &DocumentTable<'_>) -> Vec<LoadStage> {
     let rate = table.get("rate").map(|node| {
         let text = node.value().as_str().map_or_else(|| node.display(), str::to_owned);
-        let rate = units::rate(&text).ok().filter(|rate| *rate > 0.0 && rate.is_finite());
+        let rate = units::rate(&text).ok().filter(|rate| *rate > 0.0 && *rate <= MAX_RATE);
         if rate.is_none() {
-            node.expected("rate", r#"write sessions per second as 0.5, "2/s" or "30/m""#);
+            node.expected("rate", r#"write sessions per second as 0.5, "2/s" or "30/m", at most 1M"#);
         }
         vec![LoadStage { from_per_s: rate.unwrap_or(1.0), to_per_s: rate.unwrap_or(1.0), length: ENDLESS }]
     });
@@ -136,6 +139,16 @@ fn tokens(node: &DocumentNode<'_>) -> Option<TokenCount> {
         node.expected("number of tokens", TOKENS);
     }
     count
+}
+
+/// Turns of a conversation. Draws of a distribution are cut to what is possible, a number has to be.
+fn turns(node: &DocumentNode<'_>) -> Option<TokenCount> {
+    let count = tokens(node)?;
+    let is_possible = !matches!(count, TokenCount::Constant(turns) if !(MIN_TURNS..=MAX_TURNS).contains(&turns));
+    if !is_possible {
+        node.expected("number of turns", format!("write {MIN_TURNS} to {MAX_TURNS}; conversations = 0 has none"));
+    }
+    is_possible.then_some(count)
 }
 
 /// Fraction in [0, 1]: `"30%"` or 0.3.

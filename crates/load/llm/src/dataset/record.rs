@@ -70,8 +70,8 @@ impl RecordReader<'_, '_, '_> {
         if let Some(name) = UNUSED_NAMES.iter().find(|name| member(&record, name).is_some()) {
             let name = String::from_utf8_lossy(name);
             return Err(format!(
-                "{name} is not used: requests begin by --rate or --concurrency; replay a trace with --trace FILE, or \
-                 remove it, e.g. with jq -c 'del(.{name})'"
+                "{name} is not used: requests begin by --rate or --concurrency; remove it, e.g. with jq -c \
+                 'del(.{name})', or replay a trace with --trace FILE, in one of its formats"
             ));
         }
         if !matches!(self.set.kind, DatasetKind::Strings | DatasetKind::Batch) {

@@ -30,8 +30,7 @@ impl ClientComposer {
         if sessions.clone().next().is_none() {
             return Err("--trace: no session of any client; give them a rate above 0".to_owned());
         }
-        let tally = TraceTally::of_clients(mix.clients.len());
-        Ok(Self { mix, sessions, tally, sample, seed, number: 0 })
+        Ok(Self { mix, sessions, tally: TraceTally::default(), sample, seed, number: 0 })
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -54,21 +53,17 @@ impl ClientComposer {
         &self.tally
     }
 
-    pub(super) fn count(&mut self, at: i64, session: &TraceSession) {
-        self.tally.add(at, session);
-    }
-
-    /// Next session that is chosen, with its arrival.
-    pub(super) fn next(&mut self) -> Option<(i64, TraceSession)> {
+    /// Next session that is chosen.
+    pub(super) fn next(&mut self) -> Option<TraceSession> {
         let rng = SeededRng::new(self.seed, SAMPLE_SALT);
         loop {
-            let (at, session) = self.sessions.next()?;
+            let (_, session) = self.sessions.next()?;
             let number = self.number;
             self.number += 1;
             if self.sample.is_none_or(|fraction| rng.unit_at(number) <= fraction) {
-                return Some((i64::try_from(at.0).unwrap_or(i64::MAX), session));
+                return Some(session);
             }
-            self.tally.leave_out(TraceOmission::NotSampled);
+            self.tally.leave_out(TraceOmission::NotSampled, 1);
         }
     }
 }

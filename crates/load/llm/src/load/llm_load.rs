@@ -139,8 +139,8 @@ impl LlmLoad {
         let (replayed, inboxes) = ReplayedTrace::open(trace, &options, threads)?;
         let plan = LoadPlan::new(&replayed.plan_options(&options)).map_err(|error| error.to_string())?;
         let is_closed = trace.pacing == TraceLoop::Closed;
-        let (clients, client_times) = (replayed.clients().to_vec(), replayed.client_times());
-        let traced = TracedSessions { has_turns: replayed.has_turns(), is_closed, clients, client_times, inboxes };
+        let (clients, run) = (replayed.clients().to_vec(), replayed.traced());
+        let traced = TracedSessions { has_turns: replayed.has_turns(), is_closed, clients, run, inboxes };
         let program = Arc::new(LlmProgram::of_trace(settings, prompts, &plan, traced)?);
         let options = Options { requests: None, ..options };
         let plan = plan.replaying(Arc::<LlmProgram>::clone(&program), &options).map_err(|error| error.to_string())?;

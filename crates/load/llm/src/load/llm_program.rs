@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::client_times::ClientTimes;
 use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
 use super::prompt_options::LlmPrompts;
+use super::traced_run::TracedRun;
 use super::uncounted::{UncountedReplies, UncountedReply};
 use crate::trace::TraceSession;
 use crate::{PromptSource, RequestBodies, RequestSettings};
@@ -27,9 +27,9 @@ pub(super) struct TracedSessions {
     pub(super) has_turns: bool,
     /// Whether sessions begin when users are free, instead of at their times.
     pub(super) is_closed: bool,
-    /// Names of the clients of a composition, and their times; none of a recorded trace.
+    /// Names of the clients of a composition; none of a recorded trace.
     pub(super) clients: Vec<String>,
-    pub(super) client_times: Option<Arc<Mutex<ClientTimes>>>,
+    pub(super) run: Arc<Mutex<TracedRun>>,
     pub(super) inboxes: Vec<ArrivalInbox<TraceSession>>,
 }
 
@@ -69,9 +69,9 @@ impl LlmProgram {
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
         let has_turns = traced.as_ref().map_or_else(|| source.has_turns(), |traced| traced.has_turns);
         let is_closed = traced.as_ref().is_some_and(|traced| traced.is_closed);
-        let (mut clients, mut client_times) = (Vec::new(), None);
+        let (mut clients, mut run) = (Vec::new(), None);
         let inboxes = traced.map(|traced| {
-            (clients, client_times) = (traced.clients, traced.client_times);
+            (clients, run) = (traced.clients, Some(traced.run));
             Mutex::new(traced.inboxes.into_iter().map(Some).collect())
         });
         let bodies = RequestBodies::new(settings, source)?;
@@ -87,7 +87,7 @@ impl LlmProgram {
             uncounted,
             inboxes,
             clients,
-            client_times,
+            traced: run,
         })))
     }
 }
@@ -139,6 +139,10 @@ impl UserProgram for LlmProgram {
 
     fn has_follow_ups(&self) -> bool {
         self.0.has_turns
+    }
+
+    fn begins_when_free(&self) -> bool {
+        self.0.is_closed
     }
 
     fn has_script(&self) -> bool {

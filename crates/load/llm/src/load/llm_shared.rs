@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::client_times::ClientTimes;
+use super::traced_run::TracedRun;
 use super::uncounted::UncountedReplies;
 use crate::trace::TraceSession;
 use crate::{ReplySource, RequestBodies};
@@ -28,6 +28,6 @@ pub(super) struct LlmShared {
     pub(super) inboxes: Option<Mutex<Vec<Option<ArrivalInbox<TraceSession>>>>>,
     /// Names of the clients of a composition, each a scenario and a step; empty without one.
     pub(super) clients: Vec<String>,
-    /// Times of the clients.
-    pub(super) client_times: Option<Arc<Mutex<ClientTimes>>>,
+    /// What is sent of a trace, and when; `None` without one.
+    pub(super) traced: Option<Arc<Mutex<TracedRun>>>,
 }

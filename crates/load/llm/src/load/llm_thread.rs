@@ -74,10 +74,14 @@ impl LlmThread {
 
     /// Does what is due of a user's session.
     fn play(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let shared = Arc::clone(&self.shared);
         let state = self.user(call.user);
         let Some(play) = state.play() else { return ProgramAction::End { ok: false } };
         match play.next(call.now) {
             PlayStep::Send(turn, intended) => {
+                if let Some(traced) = &shared.traced {
+                    lock(traced).send(play.session(), turn);
+                }
                 let waits = play.waits_for_one();
                 state.set_turn(turn, intended);
                 match self.send(call) {
@@ -120,13 +124,13 @@ impl ThreadProgram for LlmThread {
         match &mut self.inbox {
             Some(inbox) => {
                 let Some(session) = inbox.take(conversation) else { return ProgramAction::End { ok: false } };
+                if let Some(traced) = &self.shared.traced {
+                    lock(traced).begin(&session);
+                }
                 call.scenario = if self.shared.clients.is_empty() { 0 } else { session.client };
-                // A user of a closed loop begins when it is free.
-                let begun = if self.shared.is_closed { call.now.max(intended) } else { intended };
-                call.intended = begun;
-                self.user(call.user).begin_traced(conversation, begun, session);
+                self.user(call.user).begin_traced(conversation, intended, session);
                 // It is due, whatever the clock of the loop had at its last look.
-                call.now = call.now.max(begun);
+                call.now = call.now.max(intended);
                 self.play(call)
             }
             None => {
@@ -171,8 +175,8 @@ impl ThreadProgram for LlmThread {
         if state.play().is_some() {
             state.set_turn(key, state.intended());
         }
-        if let (Some(times), Some(play), Some(timeline)) = (&shared.client_times, state.play(), &response.llm) {
-            lock(times).record(play.session(), timeline, call.now);
+        if let (Some(traced), Some(play), Some(timeline)) = (&shared.traced, state.play(), &response.llm) {
+            lock(traced).record(play.session(), timeline, call.now);
         }
         if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
             let (api, format) = (shared.bodies.settings().api, StreamFormat::of_content_type(&content_type));

@@ -26,7 +26,6 @@
 //! ```
 
 mod client_composer;
-mod client_times;
 mod conversation_options;
 mod endpoint_options;
 mod error_body;
@@ -40,13 +39,14 @@ mod prompt_options;
 mod replayed_trace;
 mod searched_load;
 mod session_source;
+mod session_window;
 mod sweep_values;
 mod token_counter;
 mod trace_feeder;
 mod trace_options;
 mod trace_reader;
 mod trace_tally;
-mod trace_turns;
+mod traced_run;
 mod uncounted;
 
 pub use self::conversation_options::ConversationOptions;

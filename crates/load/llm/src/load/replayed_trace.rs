@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::client_times::ClientTimes;
 use super::session_source::SessionSource;
 use super::trace_feeder::{TraceFeeder, TracePace, TraceProgress};
 use super::trace_options::{TraceLoop, TraceOptions};
+use super::traced_run::TracedRun;
 use crate::trace::TraceSession;
 use weir_base::Nanos;
 use weir_load::Options;
@@ -36,9 +36,9 @@ pub struct ReplayedTrace {
     warmup: Nanos,
     has_turns: bool,
     rate: f64,
-    /// Names of the clients of a composition, and their times.
+    /// Names of the clients of a composition.
     clients: Vec<String>,
-    client_times: Option<Arc<Mutex<ClientTimes>>>,
+    traced: Arc<Mutex<TracedRun>>,
 }
 
 impl ReplayedTrace {
@@ -67,7 +67,7 @@ impl ReplayedTrace {
         let (thread, primed) = FeederThread::new("trace");
         let (batches, inboxes) = ArrivalBatches::new(threads, primed);
         let (format, has_turns, clients) = (source.format(), source.has_turns(), source.clients());
-        let client_times = (!clients.is_empty()).then(|| Arc::new(Mutex::new(ClientTimes::new(clients.len(), warmup))));
+        let traced = Arc::new(Mutex::new(TracedRun::new(clients.len(), warmup)));
         let rate = (source.sampled_rate() * pace.speed).clamp(RATES.0, RATES.1);
         let feeder = TraceFeeder { source, pace, progress: Arc::clone(&progress), batches, last: Nanos::ZERO };
         let own = Self {
@@ -82,7 +82,7 @@ impl ReplayedTrace {
             has_turns,
             rate,
             clients,
-            client_times,
+            traced,
         };
         Ok((own, inboxes))
     }
@@ -97,9 +97,9 @@ impl ReplayedTrace {
         &self.clients
     }
 
-    /// Times of the clients, which the load records.
-    pub(super) fn client_times(&self) -> Option<Arc<Mutex<ClientTimes>>> {
-        self.client_times.clone()
+    /// What of it is sent, and when, which the load records.
+    pub(super) fn traced(&self) -> Arc<Mutex<TracedRun>> {
+        Arc::clone(&self.traced)
     }
 
     /// Options of the plan that a load with these options begins with.
@@ -123,14 +123,15 @@ impl ReplayedTrace {
     /// One line: the thread that reads the trace has panicked.
     pub fn finish(&self, run: &mut Run, end: Nanos) -> Result<Option<String>, String> {
         self.thread.finish()?;
-        let mut trace = lock(&self.progress.tally).to_trace(&self.clients);
-        if let Some(times) = &self.client_times {
-            lock(times).add_to(&mut trace.clients);
-        }
+        let mut trace = lock(&self.traced).to_trace(&self.clients);
+        lock(&self.progress.tally).add_to(&mut trace);
         let last = Nanos(self.progress.last_ns.load(Ordering::Relaxed));
         let length = last.min(end) - self.warmup;
         if length > Nanos::ZERO && run.requests.total > 0 {
             run.rate_per_s.offered = run.requests.total as f64 / length.as_secs_f64();
+            if let Some(iterations) = &mut run.iterations {
+                iterations.rate_per_s.offered = iterations.total as f64 / length.as_secs_f64();
+            }
         }
         if self.pacing == TraceLoop::Closed {
             // Sessions come when users are free, and not by themselves.

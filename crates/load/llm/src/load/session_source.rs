@@ -88,14 +88,6 @@ impl SessionSource {
         }
     }
 
-    /// Counts a session that is sent, which arrives at this time.
-    pub(super) fn count(&mut self, at: i64, session: &TraceSession) {
-        match self {
-            Self::Recorded(reader) => reader.count(at, session),
-            Self::Composed(composer) => composer.count(at, session),
-        }
-    }
-
     /// Arrival that times count from, if it is not that of the first session.
     pub(super) fn start(&self) -> Option<i64> {
         match self {
@@ -104,11 +96,11 @@ impl SessionSource {
         }
     }
 
-    /// Next session with its arrival; `None` at the end.
+    /// Next session; `None` at the end.
     ///
     /// # Errors
     /// One line, if the file cannot be read.
-    pub(super) fn next(&mut self) -> Result<Option<(i64, TraceSession)>, String> {
+    pub(super) fn next(&mut self) -> Result<Option<TraceSession>, String> {
         match self {
             Self::Recorded(reader) => reader.next(),
             Self::Composed(composer) => Ok(composer.next()),

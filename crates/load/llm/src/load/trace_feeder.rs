@@ -68,15 +68,14 @@ impl TraceFeeder {
     fn feed(&mut self) -> Result<(), TraceStop> {
         let mut first = self.source.start();
         while self.batches.count() < self.pace.limit {
-            let Some((at, mut session)) = self.source.next().map_err(TraceStop::Failed)? else { break };
-            let since = at.saturating_sub(*first.get_or_insert(at));
+            let Some(mut session) = self.source.next().map_err(TraceStop::Failed)? else { break };
+            let since = session.arrival.saturating_sub(*first.get_or_insert(session.arrival));
             let since = Nanos(u64::try_from(since).unwrap_or(0));
             // Users of a closed loop take the next session when they are free.
             let intended = if self.pace.pacing == TraceLoop::Closed { Nanos::ZERO } else { self.scaled(since) };
             if since >= self.pace.length || intended >= self.pace.until {
                 break;
             }
-            self.source.count(at, &session);
             for turn in &mut session.later {
                 turn.not_before = self.scaled(turn.not_before);
                 turn.after.iter_mut().for_each(|wait| wait.delay = self.scaled(wait.delay));

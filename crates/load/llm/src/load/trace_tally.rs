@@ -1,9 +1,8 @@
-//! Counts of a trace: lines, requests, tokens, and what is left out.
+//! Counts of a trace as it is read: lines, and what is left out.
 
 use std::collections::BTreeMap;
 
-use crate::trace::{TracePrompt, TraceSession, TraceTurn};
-use weir_measure::run_trace::{RunTrace, TracedClient};
+use weir_measure::run_trace::RunTrace;
 
 /// Reason why a line or a request is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +19,7 @@ pub(super) enum TraceOmission {
     NotSampled,
     /// Too far out of order.
     OutOfOrder,
-    /// A later turn whose session has no first one near before it.
+    /// Waits for a request that is not in its session, or too far before it.
     LostTurn,
 }
 
@@ -39,66 +38,25 @@ impl TraceOmission {
     }
 }
 
-/// Counts of a trace.
+/// Counts of a trace as it is read: ahead of what is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TraceTally {
     pub(super) lines: u64,
-    requests: u64,
-    later_turns: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    blocks: u64,
-    /// Arrivals of the first session and of the last one.
-    times: Option<(i64, i64)>,
     left_out: BTreeMap<TraceOmission, u64>,
     first_broken: Option<String>,
-    clients: Vec<ClientTally>,
-}
-
-/// Counts of what a client of a composition sends.
-#[derive(Clone, Copy, Debug, Default)]
-struct ClientTally {
-    sessions: u64,
-    requests: u64,
-    input_tokens: u64,
-    output_tokens: u64,
 }
 
 impl TraceTally {
-    /// Counts of a composition of this number of clients.
-    pub(super) fn of_clients(clients: usize) -> Self {
-        Self { clients: vec![ClientTally::default(); clients], ..Self::default() }
-    }
-
-    /// Counts a session that is sent.
-    pub(super) fn add(&mut self, at: i64, session: &TraceSession) {
-        self.later_turns += session.later.len() as u64;
-        self.times = Some((self.times.map_or(at, |(first, _)| first), at));
-        session.turns().for_each(|turn| self.add_turn(turn));
-        let Some(client) = self.clients.get_mut(session.client as usize) else { return };
-        client.sessions += 1;
-        client.requests += 1 + session.later.len() as u64;
-        client.input_tokens += session.turns().map(|turn| turn.input_tokens).sum::<u64>();
-        client.output_tokens += session.turns().map(|turn| turn.output_tokens).sum::<u64>();
-    }
-
-    fn add_turn(&mut self, turn: &TraceTurn) {
-        self.requests += 1;
-        self.input_tokens += turn.input_tokens;
-        self.output_tokens += turn.output_tokens;
-        if let TracePrompt::Blocks { ids, .. } = &turn.prompt {
-            self.blocks += ids.len() as u64;
+    /// Counts requests or lines that are left out.
+    pub(super) fn leave_out(&mut self, omission: TraceOmission, count: u64) {
+        if count > 0 {
+            *self.left_out.entry(omission).or_default() += count;
         }
-    }
-
-    /// Counts what is left out.
-    pub(super) fn leave_out(&mut self, omission: TraceOmission) {
-        *self.left_out.entry(omission).or_default() += 1;
     }
 
     /// Counts a line that cannot be read; `describe` has its place and problem.
     pub(super) fn add_broken(&mut self, describe: impl FnOnce() -> String) {
-        self.leave_out(TraceOmission::Broken);
+        self.leave_out(TraceOmission::Broken, 1);
         if self.first_broken.is_none() {
             self.first_broken = Some(describe());
         }
@@ -115,28 +73,10 @@ impl TraceTally {
         format!("--trace: {name}: no request in {} lines{left_out}", self.lines)
     }
 
-    /// Part of the result of a run; `names` are those of the clients of a composition.
-    pub(super) fn to_trace(&self, names: &[String]) -> RunTrace {
-        let client = |(name, counts): (&String, &ClientTally)| TracedClient {
-            name: name.clone(),
-            sessions: counts.sessions,
-            requests: counts.requests,
-            input_tokens: counts.input_tokens,
-            output_tokens: counts.output_tokens,
-            ..TracedClient::default()
-        };
-        RunTrace {
-            clients: names.iter().zip(&self.clients).map(client).collect(),
-            lines: self.lines,
-            requests: self.requests,
-            later_turns: self.later_turns,
-            trace_s: self.times.map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9),
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            blocks: self.blocks,
-            left_out: self.left_out.iter().map(|(omission, n)| (omission.name().to_owned(), *n)).collect(),
-            first_broken: self.first_broken.clone(),
-            ..RunTrace::default()
-        }
+    /// Adds the counts to the part of a result.
+    pub(super) fn add_to(&self, trace: &mut RunTrace) {
+        trace.lines = self.lines;
+        trace.left_out = self.left_out.iter().map(|(omission, n)| (omission.name().to_owned(), *n)).collect();
+        trace.first_broken.clone_from(&self.first_broken);
     }
 }

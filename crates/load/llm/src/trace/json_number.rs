@@ -48,7 +48,9 @@ impl Visitor<'_> for TimeVisitor {
 
     /// OTLP writes numbers of 64 bits as strings.
     fn visit_str<E: Error>(self, text: &str) -> Result<TimeNumber, E> {
-        text.parse().map(TimeNumber::Whole).map_err(E::custom)
+        text.parse()
+            .map(TimeNumber::Whole)
+            .map_err(|_| E::custom(format_args!("'{}' is no number of a time", text.escape_debug())))
     }
 }
 

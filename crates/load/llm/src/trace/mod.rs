@@ -5,8 +5,8 @@
 //!   [`TraceLineError`]
 //! - `mooncake`, `agentic`, `dynamo`, `otel`, `share_gpt`: lines of JSON; `token_table`, `table_fields`: CSV of BurstGPT and Azure
 //! - `json_number`: times, sessions and identifiers of blocks as they stand in JSON
-//! - [`TraceTurn`], [`TraceSession`]: requests as they are sent; [`SessionPlay`]: when; [`BlockText`]: text of their
-//!   prompts
+//! - [`RecordedSession`]: requests that belong together; [`TraceTurn`], [`TraceSession`]: requests as they are sent;
+//!   [`SessionPlay`]: when; [`BlockText`]: text of their prompts
 //!
 //! A trace is what others wrote: each line is read for itself, and one that cannot be read is an error of that line.
 
@@ -16,6 +16,7 @@ mod dynamo;
 mod json_number;
 mod mooncake;
 mod otel;
+mod recorded_session;
 mod session_play;
 mod share_gpt;
 mod table_fields;
@@ -32,6 +33,7 @@ mod tests;
 pub(crate) use self::json_number::name_hash;
 
 pub use self::block_text::BlockText;
+pub use self::recorded_session::{AssembledSession, RecordedSession, TurnRule};
 pub use self::session_play::{PlayStep, SessionPlay};
 pub use self::trace_format::TraceFormat;
 pub use self::trace_line_error::TraceLineError;

@@ -321,7 +321,7 @@ fn session(turns: &[(u64, Vec<Wait>)]) -> TraceSession {
         not_before: Nanos(*not_before),
         ..turn(number as u64, &[], 1, 1)
     });
-    TraceSession { client: 0, first: all.next().unwrap(), later: all.collect() }
+    TraceSession { client: 0, arrival: 0, first: all.next().unwrap(), later: all.collect() }
 }
 
 /// Starts of all turns by recursion: a naive oracle.

@@ -106,6 +106,13 @@ impl TraceFormat {
                         jq -c '.[]'"
                 .to_owned());
         }
+        if line == "{" {
+            return Err(
+                "a trace has one record per line, and this begins with an object over several; write lines of JSON, \
+                        e.g. by jq -c ."
+                    .to_owned(),
+            );
+        }
         let is_json = is_object(line.as_bytes());
         let found = if is_json { member_names(line) } else { column_names(line) };
         let has = |field: &str| found.iter().any(|name| name == field);

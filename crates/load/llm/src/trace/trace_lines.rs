@@ -27,6 +27,9 @@ impl TraceLines {
             Some(format) => format,
             None => TraceFormat::detect(first)?,
         };
+        if format.is_table() && first.trim_start().starts_with('{') {
+            return Err(format!("lines of JSON, and not a table of {}", format.name()));
+        }
         let table = match format.is_table() {
             true => Some(TokenTable::of_heading(format, first).ok_or_else(|| {
                 format!("a heading without the columns of its format; {}", missing(&column_names(first), &[format]))

@@ -4,6 +4,8 @@ use weir_base::Nanos;
 
 use super::trace_line_error::TraceLineError;
 
+/// Size of a request without its prompt, in bytes: with what the allocator adds.
+pub(super) const TURN_BYTES: usize = 128;
 /// Maximum number of tokens of a prompt, or of a response.
 const MAX_TOKENS: u64 = 20_000_000;
 
@@ -83,6 +85,15 @@ pub struct PromptPiece {
 }
 
 impl TracePrompt {
+    /// Memory that it takes on the heap, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Blocks { ids, .. } => size_of_val(&**ids),
+            Self::Pieces(pieces) => size_of_val(&**pieces),
+            Self::Text(text) => text.len(),
+        }
+    }
+
     /// Text of its own.
     pub(super) fn own() -> Self {
         Self::Blocks { ids: Box::default(), tokens: 1 }
@@ -99,6 +110,19 @@ pub(super) struct TraceTokens {
 }
 
 impl TraceRecord {
+    /// Arrival; none of a request that follows another one.
+    pub fn arrival(&self) -> Option<i64> {
+        match self.start {
+            TraceStart::At(arrival) => Some(arrival),
+            TraceStart::Delay(_) => None,
+        }
+    }
+
+    /// Memory that it takes, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        TURN_BYTES + size_of_val(&*self.after) + self.prompt.memory_bytes()
+    }
+
     /// Request with checked numbers.
     ///
     /// # Errors

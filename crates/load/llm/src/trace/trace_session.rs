@@ -2,10 +2,7 @@
 
 use weir_base::Nanos;
 
-use super::trace_record::{TracePrompt, TurnTrigger};
-
-/// Size of a turn without its prompt, in bytes: with what the allocator adds.
-const TURN_BYTES: usize = 128;
+use super::trace_record::{TURN_BYTES, TracePrompt, TurnTrigger};
 
 /// Request of a trace as it is sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +39,8 @@ pub struct TurnDependency {
 pub struct TraceSession {
     /// Client that it belongs to, from 0: of a composition of several.
     pub client: u32,
+    /// Arrival of the first request, in nanoseconds of the trace's time.
+    pub arrival: i64,
     /// First request.
     pub first: TraceTurn,
     /// Further ones, in order.
@@ -51,13 +50,7 @@ pub struct TraceSession {
 impl TraceTurn {
     /// Memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        TURN_BYTES
-            + size_of_val(&*self.after)
-            + match &self.prompt {
-                TracePrompt::Blocks { ids, .. } => size_of_val(&**ids),
-                TracePrompt::Pieces(pieces) => size_of_val(&**pieces),
-                TracePrompt::Text(text) => text.len(),
-            }
+        TURN_BYTES + size_of_val(&*self.after) + self.prompt.memory_bytes()
     }
 }
 

@@ -78,6 +78,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether iterations of a recorded load begin when users are free, instead of at times of their own.
+    fn begins_when_free(&self) -> bool {
+        false
+    }
+
     /// Whether a user may send again as soon as a response has come, within the same iteration.
     fn has_follow_ups(&self) -> bool {
         true

@@ -25,6 +25,8 @@ enum ArrivalSource {
     Schedule(ScheduledSource),
     /// A queue that is filled from outside.
     Queue(ArrivalQueue),
+    /// The same, of what arrives when a user is free, and never waits.
+    Pool(ArrivalQueue),
 }
 
 /// Arrivals of a schedule.
@@ -86,6 +88,11 @@ impl OpenFeed {
         Self::of(ArrivalSource::Queue(ArrivalQueue::default()), max_wait)
     }
 
+    /// What is pushed into [`Self::queue`] and due arrives when a user is free for it; what is left at the end has not arrived.
+    pub fn pooled() -> Self {
+        Self::of(ArrivalSource::Pool(ArrivalQueue::default()), Nanos::NEVER)
+    }
+
     fn of(source: ArrivalSource, max_wait: Nanos) -> Self {
         Self { source, max_wait, counted_from: Nanos::ZERO, offered: 0, dropped: 0 }
     }
@@ -99,14 +106,14 @@ impl OpenFeed {
     pub fn queue(&mut self) -> Option<&mut ArrivalQueue> {
         match &mut self.source {
             ArrivalSource::Schedule(_) => None,
-            ArrivalSource::Queue(queue) => Some(queue),
+            ArrivalSource::Queue(queue) | ArrivalSource::Pool(queue) => Some(queue),
         }
     }
 
     pub(super) fn next_due(&self) -> Option<Nanos> {
         match &self.source {
             ArrivalSource::Schedule(source) => source.next.map(|arrival| arrival.intended),
-            ArrivalSource::Queue(queue) => queue.next_due(),
+            ArrivalSource::Queue(queue) | ArrivalSource::Pool(queue) => queue.next_due(),
         }
     }
 
@@ -120,7 +127,7 @@ impl OpenFeed {
     pub(super) fn is_exhausted(&self) -> bool {
         match &self.source {
             ArrivalSource::Schedule(source) => source.schedule.number() >= source.limit,
-            ArrivalSource::Queue(queue) => queue.next_due().is_none(),
+            ArrivalSource::Queue(queue) | ArrivalSource::Pool(queue) => queue.next_due().is_none(),
         }
     }
 
@@ -147,6 +154,7 @@ impl OpenFeed {
         let arrival = match &mut self.source {
             ArrivalSource::Schedule(source) => source.take_due(now),
             ArrivalSource::Queue(queue) => queue.take_due(now),
+            ArrivalSource::Pool(queue) => queue.take_due(now).map(|taken| ScheduledArrival { intended: now, ..taken }),
         }?;
         self.offered += u64::from(arrival.intended >= self.counted_from);
         Some(arrival)
@@ -160,16 +168,20 @@ impl OpenFeed {
         match &mut self.source {
             ArrivalSource::Schedule(source) => source.backlog(now),
             ArrivalSource::Queue(queue) => queue.backlog(now),
+            ArrivalSource::Pool(_) => 0,
         }
     }
 
     pub(super) fn stop(&mut self, now: Nanos) {
+        if let ArrivalSource::Pool(queue) = &mut self.source {
+            return queue.clear();
+        }
         while let Some(arrival) = self.take_due(now) {
             self.drop(&arrival);
         }
         match &mut self.source {
             ArrivalSource::Schedule(source) => source.next = None,
-            ArrivalSource::Queue(queue) => queue.clear(),
+            ArrivalSource::Queue(queue) | ArrivalSource::Pool(queue) => queue.clear(),
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use crate::ansi::AnsiPaint;
 use crate::number_format::{count, ms, rate, wrap};
-use crate::text::{generator, headline, objectives, outcomes, reasons, request_counts, verdict};
+use crate::replay::plural;
+use crate::text::{generator, headline, objectives, outcomes, queue, reasons, request_counts, verdict};
 use crate::times_table::times_table;
 use crate::{steps, streams, trace};
 use weir_measure::run_llm::RunLlm;
@@ -55,12 +56,13 @@ fn totals(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     );
     let unfinished = run.iterations.as_ref().map_or(0, |iterations| iterations.unfinished);
     if unfinished > 0 {
-        let what = if has_one_turn { "" } else { " conversations" };
-        conversations.push(format!("{}{what} cut off by the end, not counted", count(unfinished)));
+        let what = if has_one_turn { count(unfinished) } else { plural(unfinished, "conversation") };
+        conversations.push(format!("{what} cut off by the end, not counted"));
     }
     if !conversations.is_empty() {
         lines.push(paint.line("", &conversations));
     }
+    lines.extend(queue(run, paint));
     lines.extend(tokens(llm, paint));
     lines.extend(streams::goodput(llm).map(|words| paint.line("goodput", &[words])));
     lines

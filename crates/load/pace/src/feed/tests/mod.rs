@@ -56,6 +56,20 @@ fn drops_in_the_warm_up_do_not_count() {
 }
 
 #[test]
+fn what_is_in_a_pool_arrives_when_a_user_is_free_and_the_rest_never() {
+    let mut open = OpenFeed::pooled();
+    let queue = open.queue().unwrap();
+    (0..3).for_each(|number| queue.push(ScheduledArrival { number, intended: Nanos::ZERO }));
+    let mut feed = Feed::Open(open.counting_from(Nanos::from_secs(1)));
+    let late = Nanos::from_secs(900);
+    assert_eq!(feed.backlog(late), 0);
+    let arrival = ScheduledArrival { number: 0, intended: late };
+    assert_eq!(feed.next_on(0, late), Some(DueRequest { arrival, user: 0 }));
+    feed.stop(late);
+    assert_eq!((feed.take_offered(), feed.take_dropped(), feed.next_due()), (1, 0, None));
+}
+
+#[test]
 fn a_user_makes_its_loops_and_ends() {
     let users = Users { count: 2, ramp_up: Nanos::from_secs(10), loops: Some(3) };
     let mut feed = closed(users, Nanos::NEVER, u64::MAX);
