@@ -62,7 +62,11 @@ def _open(section: Section, name: str) -> Row:
     ]
 
 
-def _cause(section: Section, case: str) -> str:
+#: Cause of a difference of latenesses at p99, with where it was measured.
+NOISE = "p99 of either version differs by more from run to run: docs/design/http2.md, lateness in the open loop"
+
+
+def _cause(section: Section, case: str, limit: float) -> str:
     """Name what of the time is the system's: weir's own part is beside that of h2load."""
     names = (http2.WEIR, http2.H2LOAD)
     user = [section.median(case, name, lambda trial: trial.user_us_per_request) for name in names]
@@ -70,10 +74,12 @@ def _cause(section: Section, case: str) -> str:
     if None in (*user, *system):
         return ""
     mine, theirs, mine_of_system, theirs_of_system = (value or 0.0 for value in (*user, *system))
-    floor = mine_of_system / (theirs + theirs_of_system)
+    allowed = limit * (theirs + theirs_of_system)
+    left = allowed - mine_of_system
+    floor = f"{left:.2f} us for user time, which is {mine:.2f}" if left > 0 else "system time alone is more"
     return (
-        f"system time, {mine_of_system:.2f} us beside {theirs_of_system:.2f}, where user time is {mine / theirs:.2f} x:"
-        f" a faster client finds fewer responses at a wake-up; floor: system time alone, {floor:.2f} x"
+        f"user time is {mine / theirs:.2f} x, but system time is {mine_of_system:.2f} us of the {allowed:.2f} that the"
+        f" goal allows, since a faster client finds fewer responses at a wake-up; floor: {floor}"
     )
 
 
@@ -83,10 +89,12 @@ def judge(section: Section) -> Iterator[Goal]:
         limit = MAX_MULTIPLEXED if shape.is_multiplexed else MAX_SINGLE
         found = section.ratio(shape.name, http2.WEIR, http2.H2LOAD, results.cpu)
         goal = at_most(f"{shape.name}: CPU per request at most {limit:.2f} x h2load", found, limit, "{:.2f} x")
-        yield goal.because(_cause(section, shape.name))
+        yield goal.because(_cause(section, shape.name, limit))
     found = section.median(http2.MEMORY, http2.WEIR, results.memory)
-    yield at_most(f"{http2.MEMORY}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
+    single = section.median(http2.SHAPES[0].name, http2.WEIR, results.memory)
+    goal = at_most(f"{http2.MEMORY}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
+    yield goal.because(f"the command itself; floor: {single:.1f} MB with one connection" if single else "")
     for name in ("weir, 1 stream", "weir, 32 streams"):
         late = section.difference(http2.OPEN, name, "weir, HTTP/1.1", results.said("lateness_p99_ms"))
         promise = f"{http2.OPEN}, {name}: lateness at p99 at most {SAME_LATENESS_MS:g} ms above that of HTTP/1.1"
-        yield at_most(promise, late, SAME_LATENESS_MS, "{:+.3f} ms")
+        yield at_most(promise, late, SAME_LATENESS_MS, "{:+.3f} ms").because(NOISE)

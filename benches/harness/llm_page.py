@@ -16,7 +16,7 @@ TIMES = ("TTFT", "TPOT")
 BUSIEST, BUSIEST_PERCENTILES = max(llm.CASES), ("p50", "p90", "p99")
 #: Causes of TTFT that is beyond the record: with many streams, and with few.
 SOCKET = "requests wait in the server's socket, which its record leaves out; floor: the packets, of which all TTFT is"
-WAKE_UPS = "the wait in the server's socket, and a third to a half of it the client's way from its clock to the packet"
+WAKE_UPS = "the wait in the server's socket, and the client's way from its clock to the packet: docs/design/streams.md"
 MAX_CHUNK_US, MAX_MEMORY_MB = 2.0, 50.0
 
 

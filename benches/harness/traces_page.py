@@ -11,6 +11,8 @@ from harness.table import Row, number, table
 from harness.verdict import Goal, at_least, at_most
 
 MAX_OFF_MS = 1.0
+#: Cause of arrivals that are off: of 1.34 ms at p99, weir reported 0.65 ms as its own.
+EVENT_LOOP = "the server's event loop, which makes the record, and half of it weir's own lateness, which is the floor"
 
 
 def write(section: Section) -> Iterator[str]:
@@ -64,7 +66,7 @@ def judge(section: Section) -> Iterator[Goal]:
             return section.median(case, WEIR, results.noted(*path))
 
         promise = f"{case}: 99% of weir's arrivals within {MAX_OFF_MS:g} ms of the trace"
-        yield at_most(promise, of("off_ms", "p99"), MAX_OFF_MS, "{:.3f} ms")
+        yield at_most(promise, of("off_ms", "p99"), MAX_OFF_MS, "{:.3f} ms").because(EVENT_LOOP)
         for what, words in (("prompts", "prompts"), ("responses", "responses")):
             yield at_least(f"{case}: all of weir's {words} have their length", of(what), 1.0, "{:.1%}")
         found = of("seen_blocks")
