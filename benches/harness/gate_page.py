@@ -29,6 +29,9 @@ one at a time, with one worker each, keep-alive connections on both sides, and n
 of all processes of the gateway, as the scheduler counts it in nanoseconds, per success; its user part is by the
 system's clock. Rejected: 429 and 503. Resident memory is of all processes of the gateway after the run.
 
+Ratios, added times and goals are medians of pairs, each of two gateways in one round. They are no quotients or
+differences of the medians beside them, which may be of different rounds.
+
 Each gateway is measured as a plain proxy, and with the policies that it has, as its documentation configures them
 ([why so](../design/gate-peers.md)): `{POLICED}` is `weir gate {" ".join(POLICIES)}`, beside the adaptive limit and
 outlier detection, which are on by default; `{ENVOY_POLICED}` has the same, with adaptive concurrency and a retry budget
@@ -110,7 +113,7 @@ def _even(section: Section) -> Iterator[Row]:
                 name,
                 *(_us(value, "{:,.0f}") for value in times),
                 *("" if base else _us(value, "{:+,.0f}") for value in added),
-                *("" if base else number(ratio, "{:.2f}") for ratio in ratios),
+                *("" if base else number(ratio, "{:.2f}" if (ratio or 1) >= 0.1 else "{:.2g}") for ratio in ratios),
                 number(section.median(case, name, cpu), "{:.1f}"),
                 _rejected(section, case, name),
                 number(section.median(case, name, results.noted("rss_mb")), "{:.1f}"),

@@ -27,6 +27,9 @@ from harness.slow_streams import slow_streams
 from harness.trial import Bench, Trial, rounds, shown
 
 GATE, UNLIMITED, DIRECT = "weir gate", "weir gate, limit = none", "no gateway"
+SHEDDING = "weir gate, shed_culprits"
+#: Keys of an upstream by contender.
+KEYS = {UNLIMITED: 'concurrency_limit = "none"', SHEDDING: "shed_culprits = {}"}
 PEERS = (ENVOY_GUARDED, ENVOY_PINNED, CADDY_POLICED)
 #: Peers that know the deadlines of callers.
 WITH_DEADLINES = (ENVOY_GUARDED,)
@@ -85,9 +88,10 @@ def measure(bench: Bench) -> list[Trial]:
         return []
     plan = bench.plan
     closed = [Ask(closed_case(name), GATE, plan.harm_s) for name in (QUIET, BURNER, *STOPS)]
+    closed += [Ask(closed_case(name), SHEDDING, plan.harm_s) for name in (QUIET, BURNER, *STOPS)]
     closed += [Ask(closed_case(name), DIRECT, plan.harm_s) for name in (QUIET, BURNER)]
-    good = [Ask(MIXED, name, plan.harm_s) for name in (GATE, UNLIMITED)]
-    good += [Ask(case, GATE, plan.harm_s) for case in (*UPLOADS, *HOLDERS)]
+    good = [Ask(MIXED, name, plan.harm_s) for name in (GATE, SHEDDING, UNLIMITED)]
+    good += [Ask(case, name, plan.harm_s) for case in (*UPLOADS, *HOLDERS) for name in (GATE, SHEDDING)]
     peers = [
         Ask(closed_case(case) if case in (QUIET, BURNER, *STOPS) else case, name, plan.harm_s)
         for case, names in BESIDE.items()
@@ -126,6 +130,8 @@ def _closed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     if ask.name == GATE:
         flags = ("--upstream", upstream.url.rstrip("/"))
         server = stack.enter_context(gate(ask.name, bench.programs["weir"], bench.generator_core, *flags))
+    elif ask.name == SHEDDING:
+        server = _configured(bench, stack, ask.name, [upstream], "")
     elif ask.name in PEERS:
         server = stack.enter_context(gateway(ask.name, bench.programs, bench.generator_core, upstream))
     for name, (shortest_s, longest_s) in STOPS.items():
@@ -150,9 +156,7 @@ def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     """Make good calls beside others with shorter deadlines than most responses take."""
     command = [str(bench.programs["weir"]), "serve", "work", "--seed", str(bench.plan.seed + trial.round), *MIXED_WORK]
     upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
-    server = _configured(
-        bench, stack, ask.name, [upstream], 'concurrency_limit = "none"' if ask.name == UNLIMITED else ""
-    )
+    server = _configured(bench, stack, ask.name, [upstream], "")
     url = server.url + "api/work"
     for rate_per_s, time_ms in SHORT:
         headers = [f"{DEADLINE_HEADER}: {time_ms}"]
@@ -213,6 +217,7 @@ def _configured(
     config.write_text(f"""
 [upstreams.service]
 urls = {json.dumps([upstream.url.rstrip("/") for upstream in upstreams])}
+{KEYS.get(name, "")}
 {more}
 
 [[routes]]
@@ -250,7 +255,13 @@ def _run(bench: Bench, trial: Trial, command: list[str]) -> Finished:
 @contextmanager
 def _protected(server: Server) -> Iterator[dict[str, int]]:
     """Count the readings with a host ejected, and those with the breaker open, which `weir gate` alone has."""
-    seen = {"ejected": 0, "opened": 0} if server.name == GATE else {"ejected": 0} if isinstance(server, Envoy) else {}
+    seen = (
+        {"ejected": 0, "opened": 0}
+        if server.name in (GATE, SHEDDING)
+        else {"ejected": 0}
+        if isinstance(server, Envoy)
+        else {}
+    )
     done = threading.Event()
 
     def look() -> None:

@@ -14,6 +14,7 @@ from harness.harm import (
     MIXED,
     PEERS,
     QUIET,
+    SHEDDING,
     STOPS,
     UNLIMITED,
     UPLOAD_HOSTS,
@@ -57,15 +58,15 @@ def write(section: Section) -> Iterator[str]:
     header = ["disturbance", "gateway", "calls", "rejected", "failed", "lost"]
     yield "## Pauses of the gate"
     cases = [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section)
-    yield table(header, _rows(section, cases, (DIRECT, *PEERS, GATE)))
+    yield table(header, _rows(section, cases, (DIRECT, *PEERS, SHEDDING, GATE)))
     yield "## Short deadlines of others"
-    yield table(header, _rows(section, (MIXED,), (UNLIMITED, *PEERS, GATE)))
+    yield table(header, _rows(section, (MIXED,), (UNLIMITED, *PEERS, SHEDDING, GATE)))
     yield "## Slots held for nothing"
-    yield table(header, _rows(section, HOLDERS, (*PEERS, GATE)))
+    yield table(header, _rows(section, HOLDERS, (*PEERS, SHEDDING, GATE)))
     yield "## Broken uploads"
     rows = []
     for case in UPLOADS:
-        for name in (*BESIDE[case], GATE):
+        for name in (*BESIDE[case], SHEDDING, GATE):
             seen = [_seen(section.trials(case, name), what) for what in ("broken", "ejected", "opened")]
             rows += [[*row, *seen] for row in _rows(section, (case,), (name,))]
     yield table([*header, "uploads", "readings with a host ejected", "with the breaker open"], rows)
@@ -83,6 +84,12 @@ def judge(section: Section) -> Iterator[Goal]:
     for case in UPLOADS:
         yield _none(section, case, "good call lost", "rejected", "failed")
         yield _none(section, case, "host ejected, no breaker open", "ejected", "opened")
+    shedding = [trial for case in section.cases() for trial in section.trials(case, SHEDDING)]
+    lost = sum(_sum(shedding, what) for what in ("rejected", "failed"))
+    promise = "all cases, with `shed_culprits`: no good call lost"
+    yield (
+        Goal(promise, str(lost), f"missed by {lost}" if lost else "reached") if shedding else Goal(promise, "", UNKNOWN)
+    )
 
 
 def _long(section: Section) -> list[str]:
