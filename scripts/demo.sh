@@ -6,6 +6,10 @@ venv=$PWD/.venv/bin
 # The one that setup.sh has just built, or installed from a wheel.
 weir=$PWD/target/demo/weir
 page=$PWD/target/demo/run.html
+[ -x "$weir" ] || {
+    echo "demo: weir is not built; run: make demo" >&2
+    exit 2
+}
 scratch=$(mktemp -d)
 
 main() {

@@ -42,19 +42,34 @@ main() {
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "unknown target '$purpose'; choose demo, test, test-all, packages, studies, docs, check, fuzz, soak or bench" ;;
     esac
+    space "$purpose"
     system
     rust "$purpose"
     case $purpose in
-        demo) venv && demonstration ;;
-        test) venv && beside tests ;;
-        test-all) venv && beside packages ;;
-        packages) venv && packages ;;
-        studies) venv && tools && package release ;;
-        docs) venv && site && package dev ;;
-        check) venv && tools ;;
-        soak) venv && tools && ray && judges && package dev ;;
-        bench) venv && tools && package release ;;
-        *) ;;
+        fuzz) return ;;
+        *) venv ;;
+    esac
+    # Each in a line of its own: bash goes on after a failure to the left of `&&`.
+    case $purpose in
+        demo) demonstration ;;
+        test) beside tests ;;
+        test-all) beside packages ;;
+        packages) packages ;;
+        studies | bench)
+            tools
+            package release
+            ;;
+        docs)
+            site
+            package dev
+            ;;
+        check) tools ;;
+        soak)
+            tools
+            ray
+            judges
+            package dev
+            ;;
     esac
 }
 
@@ -63,6 +78,22 @@ say() { echo "setup: $*" >&2; }
 fail() {
     say "$*"
     exit 2
+}
+
+# --- Space
+
+# Fails where the disk has less than a build takes, which what is built already counts for.
+space() {
+    local least=8 free used
+    case $1 in
+        demo) least=2 ;;
+        test | check | docs) least=6 ;;
+    esac
+    free=$(df -Pk . | awk 'NR == 2 { print $4 }')
+    [ "${free:-0}" -lt $((least * 1024 * 1024)) ] || return 0
+    used=$({ du -skc target .venv 2>/dev/null || true; } | tail -1 | cut -f1)
+    [ $((free + ${used:-0})) -ge $((least * 1024 * 1024)) ] ||
+        fail "$((free / 1024)) MB are free in $PWD, and make $1 needs $least GB: free some, or clone weir to another disk"
 }
 
 # --- System packages
@@ -123,6 +154,7 @@ spare() {
 
 system() {
     local packages root=()
+    [ -z "${PYTHON:-}" ] || has python || fail "PYTHON=$PYTHON is not on this machine; give another one, e.g. PYTHON=python3"
     mapfile -t packages < <(missing)
     if [ ${#packages[@]} -gt 0 ]; then
         [ "$(id -u)" = 0 ] || root=(sudo -n)
@@ -132,10 +164,21 @@ system() {
         fi
         spare
         mapfile -t packages < <(missing)
-        [ ${#packages[@]} = 0 ] || fail "missing, and cannot be installed without root: ${packages[*]}; run: apt-get install ${packages[*]}"
+        [ ${#packages[@]} = 0 ] || fail "$(missed)"
     fi
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         fail "$("$python" --version) is too old; weir needs Python 3.10 or newer (PYTHON=... chooses another)"
+}
+
+# What is missing, and how it is installed.
+missed() {
+    if ! command -v apt-get >/dev/null; then
+        echo "missing: ${packages[*]}, by the names of Debian; install them with this system's package manager"
+    elif [ "$(id -u)" = 0 ]; then
+        echo "missing, and apt-get could not install it: ${packages[*]}"
+    else
+        echo "missing, and cannot be installed without root: ${packages[*]}; run: apt-get install ${packages[*]}"
+    fi
 }
 
 # Package lists are updated only if the installation with the current ones fails.
@@ -151,10 +194,11 @@ install_packages() {
 rust() {
     local least have
     least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    command -v cargo >/dev/null || fail "Rust is missing; install the stable toolchain, $least or newer, with rustup"
-    have=$(cargo --version | cut -d' ' -f2)
+    command -v cargo >/dev/null || fail "Rust is missing; install the stable toolchain, $least or newer, with rustup: https://rustup.rs"
+    have=$(cargo --version 2>/dev/null | cut -d' ' -f2) || true
+    [ -n "$have" ] || fail "cargo has no toolchain; run: rustup default stable"
     [ "$(printf '%s\n' "$least" "${have%%-*}" | sort -V | head -1)" = "$least" ] ||
-        fail "Rust $have is too old; weir needs $least or newer (rustup update stable)"
+        fail "Rust $have is too old; weir needs $least or newer: rustup update stable, or https://rustup.rs beside a system's own Rust"
     if [ "$1" = check ]; then
         local tool
         for tool in fmt clippy; do

@@ -9,6 +9,10 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 suite=${1:-test}
+[ -x .venv/bin/python ] || {
+    echo "test: .venv is missing; run: make $suite" >&2
+    exit 2
+}
 kept=target/suite
 mkdir -p "$kept"
 failed=()

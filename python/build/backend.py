@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +78,17 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 def _forget_crates_of_tests() -> None:
     """Take the crates from Cargo.lock that an sdist lacks, since only tests need them: `--locked` rejects them."""
     if (ROOT / "PKG-INFO").exists():
-        subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        command = ["cargo", "metadata", "--format-version", "1"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=_with_cargo())
+
+
+def _with_cargo() -> dict[str, str]:
+    """Return the environment with a cargo: this machine's, or the one that maturin would fetch, too."""
+    if shutil.which("cargo"):
+        return dict(os.environ)
+    if not find_spec("puccinialin"):
+        sys.exit("weir is built by Rust's cargo, which is missing; install it from https://rustup.rs")
+    return {**os.environ, **import_module("puccinialin").setup_rust()}
 
 
 def _build_program() -> None:
@@ -83,7 +96,7 @@ def _build_program() -> None:
     # Both packages are named, since for one alone dependencies have other features, and each would be compiled twice.
     packages = ["-p", "weir-cli", "-p", "weir-python"]
     command = ["cargo", "build", "--locked", "--profile", _PROFILE, *packages, "--bin", "weir"]
-    subprocess.run(command, cwd=ROOT, check=True)
+    subprocess.run(command, cwd=ROOT, check=True, env=_with_cargo())
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
     shutil.copy2(target / ("debug" if _PROFILE == "dev" else _PROFILE) / "weir", _SCRIPTS / "weir")
