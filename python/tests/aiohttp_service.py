@@ -88,7 +88,7 @@ async def drop(request: web.Request) -> web.StreamResponse:
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run a test, and collect what it left."""
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 300))
     # A response or connection that nothing closed warns when it is collected, and a warning fails the test.
     gc.collect()
 

@@ -132,11 +132,11 @@ def test_the_timeouts_of_aiohttp_stay() -> None:
 
 def test_a_redirect_is_within_the_deadline_of_its_call() -> None:
     async def script(number: int, request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
         raise web.HTTPFound(f"/{number}")
 
     async def main() -> None:
-        async with scripted(script, Middleware(deadline=0.7)) as service:
+        async with scripted(script, Middleware(deadline=4)) as service:
             with pytest.raises(aiohttp.ServerTimeoutError, match="the deadline"):
                 await service.session.get("/", max_redirects=1000)
             left = [int(headers["x-envoy-expected-rq-timeout-ms"]) for headers in service.headers]

@@ -6,7 +6,6 @@ import itertools
 import json
 import resource
 import threading
-import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
@@ -217,10 +216,8 @@ def test_a_loop_goes_on_while_a_large_body_is_decoded() -> None:
         found, threads = asyncio.run(main())
         assert threads
         assert threading.get_ident() not in threads
-        began = time.process_time()
+        assert found._content is not None, "it was decoded before"
         assert len(found.content) == 48 * MIB
-        # It was decoded before.
-        assert time.process_time() - began < 0.1
 
 
 def test_an_async_client_raises_for_a_bomb_when_its_content_is_read() -> None:

@@ -212,13 +212,18 @@ def test_tasks_that_are_cancelled_at_any_time_take_no_slot_along() -> None:
 def test_ctrl_c_while_a_thread_waits_leaves_the_line() -> None:
     limiter = weir.Limiter("concurrency:1")
     slot = limiter.acquire("key")
-    timer = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
+    timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+
+    def wait() -> None:
+        # Here the interrupt is expected, however late this thread is.
+        timer.start()
+        limiter.acquire("key")
+
     # Tests that run in the background ignore Ctrl-C.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
-            limiter.acquire("key")
+            wait()
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)

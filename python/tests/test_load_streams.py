@@ -33,8 +33,8 @@ def test_streams_that_break_off_or_stall_are_failures_of_their_own() -> None:
         run = weir.load(
             service.url + "/sse",
             stream=True,
-            stall_timeout="300ms",
-            timeout="3s",
+            stall_timeout="2s",
+            timeout="6s",
             h2c=True,
             streams=4,
             connections=2,

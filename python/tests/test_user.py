@@ -47,12 +47,12 @@ def test_a_task_that_sends_nothing_does_not_delay_its_user(service: Service) -> 
         async def fetch(self) -> None:
             await self.get("/")
 
-    # With the pause after a failed connection the tasks without a request would take some ten seconds.
-    run = weir.load(Idle, host=service.url, users=1, loops=200)
+    # With the pause after a failed connection the tasks without a request would take some hundred seconds.
+    run = weir.load(Idle, host=service.url, users=1, loops=2000)
     assert run.iterations is not None
-    assert (run.iterations.total, run.iterations.ok) == (200, 200)
-    assert 50 < run.requests.total < 150
-    assert run.duration_s < 5
+    assert (run.iterations.total, run.iterations.ok) == (2000, 2000)
+    assert 500 < run.requests.total < 1500
+    assert run.duration_s < 50
 
 
 def test_tasks_are_chosen_by_weight_and_the_seed_repeats_them(service: Service) -> None:
@@ -201,16 +201,16 @@ def test_an_open_loop_starts_tasks_at_its_rate_without_think_time(service: Servi
 
 def test_think_time_is_between_tasks_and_in_none_of_them(service: Service) -> None:
     class Thinker(weir.User):
-        think = "100ms"
+        think = "4s"
 
         @weir.task
         async def browse(self) -> None:
             await self.get("/")
 
-    run = weir.load(Thinker, host=service.url, users=1, loops=4)
-    assert run.duration_s >= 0.3
+    run = weir.load(Thinker, host=service.url, users=1, loops=2)
+    assert run.duration_s >= 4
     assert run.iterations is not None
-    assert (run.iterations.time_ms.p50 or 100) < 100
+    assert (run.iterations.time_ms.max or 4000) < 4000
 
 
 @pytest.mark.parametrize("think", ["3s..1s", "soon", -1])

@@ -82,6 +82,7 @@ def test_a_task_that_leaves_ends_the_response(service: weir.Service, version: di
     assert taken == {"first": 4, "waited": 4}
 
 
+@pytest.mark.timed
 def test_events_wait_for_a_task_that_sleeps(service: weir.Service) -> None:
     got: list[Any] = []
 

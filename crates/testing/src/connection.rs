@@ -62,7 +62,14 @@ impl<'a> Connection<'a> {
         wire.set_patience(self.shared.idle.filter(|_| is_idle));
         self.shared.reads_every.into_iter().for_each(thread::sleep);
         let mut piece = [0; 64 * 1024];
-        match wire.read(&mut piece) {
+        let read = loop {
+            match wire.read(&mut piece) {
+                // A read with a timeout ends so when this process was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        match read {
             Ok(0) => Ok(false),
             Ok(length) => {
                 self.buffer.extend_from_slice(&piece[..length]);

@@ -8,7 +8,7 @@ use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 /// Nothing takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a test that speaks HTTP/2 with a gate.
 pub fn over_http2(address: &str, test: impl AsyncFnOnce(SendRequest<Full<Bytes>>)) {

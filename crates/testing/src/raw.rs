@@ -11,7 +11,7 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 use super::raw_stream::RawStream;
 
 /// Nothing takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection.
 #[derive(Debug)]
@@ -127,7 +127,8 @@ impl Raw {
                 return answer;
             }
             let more = self.more();
-            assert!(more.is_ok_and(|more| more), "no answer: {:?}", String::from_utf8_lossy(&self.come));
+            let come = String::from_utf8_lossy(&self.come);
+            assert!(matches!(more, Ok(true)), "no answer, but {more:?} after {come:?}");
         }
     }
 
@@ -190,7 +191,13 @@ impl Raw {
     /// Reads more; false at the end.
     fn more(&mut self) -> io::Result<bool> {
         let mut bytes = vec![0; 64 * 1024];
-        let read = self.stream.read(&mut bytes)?;
+        let read = loop {
+            match self.stream.read(&mut bytes) {
+                // A read with a timeout ends so when this process was stopped for a while.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
         self.come.extend_from_slice(&bytes[..read]);
         Ok(read > 0)
     }

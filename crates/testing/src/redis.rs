@@ -294,7 +294,9 @@ fn pipe(mut from: impl End, mut to: impl End, manner: &Mutex<Manner>, is_back: b
                     break;
                 }
             }
-            (_, Err(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            // A read with a timeout is interrupted when this process was stopped for a while.
+            (_, Err(error))
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
             (_, Err(_)) => break,
         }
     }

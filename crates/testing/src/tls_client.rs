@@ -15,7 +15,7 @@ use super::raw::Raw;
 use super::raw_stream::RawStream;
 
 /// Nothing takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client, with the sessions of its earlier connections.
 #[derive(Clone)]
@@ -93,7 +93,13 @@ impl TlsClient {
         let connection = ClientConnection::new(Arc::clone(&self.config), name).unwrap();
         let mut stream = StreamOwned::new(connection, stream);
         while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock)?;
+            match stream.conn.complete_io(&mut stream.sock) {
+                // A read with a timeout ends so when this process was stopped for a while.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => {
+                    done?;
+                }
+            }
         }
         Ok(Raw::over(RawStream::Tls(Box::new(stream))))
     }

@@ -128,10 +128,11 @@ impl Weir {
     }
 }
 
-/// Whether a line on stderr is about the progress of a load: `weir: 10s 2437/3000  278/s  p50 13.8ms ...`.
+/// Whether a line on stderr is about the progress of a load: `weir: 10s 2437/3000  278/s  p50 13.8ms ...`, without times where
+/// nothing has come yet.
 fn is_progress(line: &str) -> bool {
     let seconds = line.strip_prefix("weir: ").and_then(|line| line.split_once('s')).map(|(seconds, _)| seconds);
-    seconds.is_some_and(|seconds| seconds.parse::<u32>().is_ok()) && line.contains("/s  p50 ")
+    seconds.is_some_and(|seconds| seconds.parse::<u32>().is_ok()) && line.contains("/s")
 }
 
 impl Drop for Weir {

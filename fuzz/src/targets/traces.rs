@@ -39,7 +39,7 @@ crate::target!(|input: &[u8]| {
             prompt: record.prompt,
         };
         let (mut state, mut body) = (ConversationState::default(), Vec::new());
-        state.begin_traced(number, Nanos::ZERO, TraceSession { client: 0, first: turn, later: Vec::new() });
+        state.begin_traced(number, Nanos::ZERO, TraceSession { client: 0, arrival: 0, first: turn, later: Vec::new() });
         bodies.push_body(&state, &mut body);
         assert!(serde_json::from_slice::<&RawValue>(&body).is_ok(), "{}", body.escape_ascii());
     }

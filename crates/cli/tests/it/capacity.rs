@@ -7,49 +7,6 @@ use serde_json::Value;
 use weir_testing::{Reply, Server, Serving, Weir};
 
 #[test]
-#[cfg_attr(weir_portable, ignore = "CPU is sampled on Linux only")]
-fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
-    // 2 slots of 20 ms: 100/s. How close the bounds are is for simulations; a busy machine is late.
-    let serving =
-        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
-    let url = format!("{}/api/work", serving.url);
-    let weir = Weir::new();
-    let pid = serving.pid().to_string();
-    let args =
-        ["--slo", "p99<2s", "--from", "60", "--to", "400", "--step-time", "4s", "--precision", "50%", "--pid", &pid];
-    let output = weir.run(&[&["capacity", &url, "--format", "json", "--out", "saved.json", "-q"], &args[..]].concat());
-    assert_eq!(weir.read("saved.json"), output.stdout);
-    let value: Value = serde_json::from_str(&output.stdout).unwrap();
-    if value["passes"].is_null() {
-        // Where others take all of the machine, nothing passes, and the search says who it was.
-        let saturated = value["saturated"].as_str().unwrap_or_default();
-        assert!(saturated.starts_with("all ") && output.code != 0, "{value:#}");
-        return;
-    }
-    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{value:#}");
-    let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
-    assert!(passes < 115.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
-    assert!(value["reason"].as_str().is_some_and(|why| !why.is_empty()));
-    let steps = value["steps"].as_array().unwrap();
-    assert!(steps.len() >= 2 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
-}
-
-#[test]
-fn users_are_searched_in_whole_numbers_and_growth_is_fitted() {
-    let serving =
-        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
-    let url = format!("{}/api/work", serving.url);
-    let args = ["--closed", "--slo", "p50<70ms", "--step-time", "3s", "--to", "64", "--format", "json", "-q"];
-    let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
-    let value: Value = serde_json::from_str(&output.stdout).unwrap();
-    // n users share 2 slots: a request takes n x 10 ms, so 6 pass and 8 do not.
-    let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
-    assert!((4.0..8.0).contains(&passes) && fails > passes && fails <= 16.0, "{value:#}");
-    assert_eq!((passes.fract(), fails.fract()), (0.0, 0.0));
-    assert!(value["usl"]["per_user"].as_f64().is_some_and(|rate| (20.0..60.0).contains(&rate)), "{value:#}");
-}
-
-#[test]
 fn an_interrupted_search_reports_its_bounds_so_far() {
     let server = Server::start(|_| Reply::ok("hello"));
     let weir = Weir::new();
@@ -168,4 +125,46 @@ fn a_mix_gives_its_objectives_and_what_a_search_does_not_use_is_said() {
         "{}",
         output.stderr
     );
+}
+
+/// What judges a duration or an evenness, and runs alone.
+mod timed {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(weir_portable, ignore = "CPU is sampled on Linux only")]
+    fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
+        // 2 slots of 20 ms: 100/s. How close the bounds are is for simulations; a busy machine is late.
+        let serving =
+            Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
+        let url = format!("{}/api/work", serving.url);
+        let weir = Weir::new();
+        let pid = serving.pid().to_string();
+        let args = ["--slo", "p99<2s", "--from", "60", "--to", "400", "--step-time", "4s", "--precision", "50%"];
+        let output_args = ["--pid", &pid, "--format", "json", "--out", "saved.json", "-q"];
+        let output = weir.run(&[&["capacity", &url], &args[..], &output_args].concat());
+        assert_eq!(weir.read("saved.json"), output.stdout);
+        let value: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{value:#}");
+        let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+        assert!(passes < 115.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
+        assert!(value["reason"].as_str().is_some_and(|why| !why.is_empty()));
+        let steps = value["steps"].as_array().unwrap();
+        assert!(steps.len() >= 2 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
+    }
+
+    #[test]
+    fn users_are_searched_in_whole_numbers_and_growth_is_fitted() {
+        let serving =
+            Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
+        let url = format!("{}/api/work", serving.url);
+        let args = ["--closed", "--slo", "p50<70ms", "--step-time", "3s", "--to", "64", "--format", "json", "-q"];
+        let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
+        let value: Value = serde_json::from_str(&output.stdout).unwrap();
+        // n users share 2 slots: a request takes n x 10 ms, so 6 pass and 8 do not.
+        let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+        assert!((4.0..8.0).contains(&passes) && fails > passes && fails <= 16.0, "{value:#}");
+        assert_eq!((passes.fract(), fails.fract()), (0.0, 0.0));
+        assert!(value["usl"]["per_user"].as_f64().is_some_and(|rate| (20.0..60.0).contains(&rate)), "{value:#}");
+    }
 }

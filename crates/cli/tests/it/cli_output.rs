@@ -66,7 +66,7 @@ fn a_log_says_times_below_a_millisecond() {
     );
     let first: f64 = lines[0][started].parse().unwrap();
     let after_ms = first - run.manifest.started_unix_s * 1e3;
-    assert!((-1.0..5_000.0).contains(&after_ms), "{after_ms} ms after the start");
+    assert!((-1.0..60_000.0).contains(&after_ms), "{after_ms} ms after the start");
 }
 
 #[test]

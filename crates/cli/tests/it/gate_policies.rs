@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_testing::{Burner, Reply, Server, Serving, Stalling, Stalls, until};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn before(server: &Server, more: &[&str]) -> Serving {
     Serving::gate(&[&["--upstream", &server.url("")], more].concat())
@@ -19,15 +19,15 @@ fn a_hanging_host_costs_a_hedge_and_no_call() {
     let (good, better) = (Server::hello(), Server::hello());
     let urls = [hangs.url(""), good.url(""), better.url("")];
     let upstreams: Vec<_> = urls.iter().flat_map(|url| ["--upstream", url]).collect();
-    let gate = Serving::gate(&[&upstreams[..], &["--hedge", "20ms", "--budget", "none"]].concat());
+    let gate = Serving::gate(&[&upstreams[..], &["--hedge", "2s", "--budget", "none"]].concat());
     let mut client = gate.connect();
-    for _ in 0..30 {
+    for _ in 0..9 {
         assert_eq!(client.get("/").text(), "hello");
     }
-    // Its turn is every third call; on a busy machine it also gets second copies of calls to the others.
-    assert!(hangs.requests() <= 15, "it has its turn, and no more: {}", hangs.requests());
-    // Also a good host may take longer than the delay of a hedge, on a busy machine.
-    assert!(good.requests() + better.requests() >= 30, "the second copy never goes where the first one hangs");
+    // Its turn is every third call. Where the machine stands still for so long that good hosts seem to hang, it also gets
+    // a second copy of a call to them.
+    assert!(hangs.requests() <= 5, "it has its turn, and no more: {}", hangs.requests());
+    assert!(good.requests() + better.requests() >= 9, "the second copy never goes where the first one hangs");
     until("the losers' end", PATIENCE, || hangs.counts().open == 0);
 }
 
@@ -82,8 +82,8 @@ fn disconnects_leak_no_memory() {
     // Without the connections to the upstream that wait for the next call: there are as many as there were calls at once.
     let files = |gate: &Serving| gate.open_files() - body.metric("weir_connections_open") as usize;
     let files_before = files(&gate);
-    // A leak grows in each round. Memory that an allocator keeps after a moment with many calls in flight, which a busy
-    // machine has now and then, grows in one of them.
+    // A leak grows in each round, and 700 bytes of a call are seen after all of them. An allocator keeps memory after a
+    // moment with many calls in flight, which a busy machine has now and then.
     let sizes: Vec<u64> = (0..4)
         .map(|_| {
             some(6_000);
@@ -91,7 +91,7 @@ fn disconnects_leak_no_memory() {
         })
         .collect();
     until("files to be closed", PATIENCE, || files(&gate) <= files_before + 8);
-    assert!(sizes.windows(2).any(|two| two[1] < two[0] + 1024), "KiB after each round: {sizes:?}");
+    assert!(sizes[3] < sizes[0] + 3 * 2048, "KiB after each round: {sizes:?}");
     assert!(gate.running().is_alive());
 }
 
@@ -236,7 +236,7 @@ mod timed {
             times.push(left.elapsed());
         }
         times.sort_unstable();
-        // The bound is 5 ms; the test polls every 2 ms, and one of several rounds has to pass on a busy machine.
-        assert!(times[0] < Duration::from_millis(50), "{times:?}");
+        // The bound is 5 ms; the test polls every 2 ms.
+        assert!(times[5] < Duration::from_millis(50), "{times:?}");
     }
 }

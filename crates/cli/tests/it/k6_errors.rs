@@ -280,8 +280,8 @@ fn a_script_that_computes_does_not_delay_the_responses_of_others() {
     let server = Server::hello();
     let body = "import exec from 'k6/execution';
     export default () => { get(); if (exec.vu.idInTest === 1) for (;;) Math.sqrt(2); };";
-    let (output, run) = measured(&server, &script(body), &["-c", "2", "-d", "1s", "-t", "1"]);
-    // Its turns are 10 ms long, and responses are read between them; without turns there would be two.
+    let (output, run) = measured(&server, &script(body), &["-c", "2", "-d", "4s", "-t", "1"]);
+    // Its turns are 10 ms long, and responses are read between them; without turns there would be two, at the end.
     assert!(run.requests.ok > 4, "{output:?}");
-    assert!(run.response_ms.p50.unwrap() < 500.0, "{output:?}");
+    assert!(run.response_ms.p50.unwrap() < 2000.0, "{output:?}");
 }

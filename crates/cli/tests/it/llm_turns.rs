@@ -33,7 +33,7 @@ fn serving() -> Serving {
 }
 
 /// Request of a trace with a prompt of this length, which is also its name.
-fn line(input: u64, members: Value) -> String {
+fn line(input: u64, members: &Value) -> String {
     let mut line = json!({"input_length": input, "output_length": 1, "request_id": input.to_string()});
     line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     line.to_string() + "\n"
@@ -43,7 +43,7 @@ fn line(input: u64, members: Value) -> String {
 fn a_sample_has_a_request_with_those_that_wait_for_it() {
     let pair = |k: u64| {
         let root = 2 * k + 10;
-        line(root, json!({"timestamp": k})) + &line(root + 1, json!({"wait_for": [root.to_string()]}))
+        line(root, &json!({"timestamp": k})) + &line(root + 1, &json!({"wait_for": [root.to_string()]}))
     };
     let serving = serving();
     let run = run(&serving, &(0..200).map(pair).collect::<String>(), &["--sample", "20%", "--seed", "2"]);
@@ -56,10 +56,10 @@ fn a_sample_has_a_request_with_those_that_wait_for_it() {
 
 #[test]
 fn a_request_may_stand_before_what_it_waits_for_and_one_that_waits_for_nothing_known_is_left_out() {
-    let trace = line(10, json!({"timestamp": 0}))
-        + &line(13, json!({"timestamp": 0, "wait_for": ["10", "12"]}))
-        + &line(12, json!({"timestamp": 0, "wait_for": ["10"], "delay": 50}))
-        + &line(14, json!({"timestamp": 0, "wait_for": ["10", "99"]}));
+    let trace = line(10, &json!({"timestamp": 0}))
+        + &line(13, &json!({"timestamp": 0, "wait_for": ["10", "12"]}))
+        + &line(12, &json!({"timestamp": 0, "wait_for": ["10"], "delay": 50}))
+        + &line(14, &json!({"timestamp": 0, "wait_for": ["10", "99"]}));
     let serving = serving();
     let run = run(&serving, &trace, &[]);
     assert_eq!(prompts(&serving), [10, 12, 13]);
@@ -81,7 +81,7 @@ fn a_session_is_played_in_the_order_of_time_whatever_that_of_its_lines() {
 fn sessions_that_users_have_not_begun_by_the_end_are_neither_sent_nor_lost() {
     let serving =
         Serving::start(&["llm", "--model", "m", "--prefill", "20ms", "--slots", "1000", "--record", "served.jsonl"]);
-    let trace: String = (0..5000).map(|k| line(10 + k, json!({"timestamp": 0}))).collect();
+    let trace: String = (0..5000).map(|k| line(10 + k, &json!({"timestamp": 0}))).collect();
     let run = run(&serving, &trace, &["--trace-loop", "closed", "-c", "2", "-d", "1s"]);
     let (sent, requests) = (prompts(&serving).len() as u64, run.requests);
     assert!(sent < 1000 && requests.ok > 0 && requests.ok + requests.unfinished <= sent, "{sent} {requests:?}");
@@ -92,7 +92,7 @@ fn sessions_that_users_have_not_begun_by_the_end_are_neither_sent_nor_lost() {
 #[test]
 fn what_waits_for_a_user_is_counted_and_offered_when_it_arrives_in_the_trace() {
     let serving = Serving::start(&["llm", "--model", "m", "--prefill", "20ms", "--slots", "1000"]);
-    let trace: String = (0..20).map(|k| line(10, json!({"timestamp": 10 * k}))).collect();
+    let trace: String = (0..20).map(|k| line(10, &json!({"timestamp": 10 * k}))).collect();
     let run = run(&serving, &trace, &["-c", "1"]);
     assert!(run.requests.waited > 0 && run.requests.ok == 20, "{:?}", run.requests);
     let offered = [run.rate_per_s.offered, run.iterations.unwrap().rate_per_s.offered];

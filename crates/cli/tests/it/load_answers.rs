@@ -105,7 +105,7 @@ fn several_answers_in_one_read_are_several_answers() {
         1 => Reply::raw("HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
         _ => Reply::raw("HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 204 None\r\n\r\n"),
     });
-    let flags = ["-n", "300", "-c", "1", "--pipeline", "10", "--timeout", "3s"];
+    let flags = ["-n", "300", "-c", "1", "--pipeline", "10", "--timeout", "30s"];
     let run = load(&server.url("/"), &flags);
     let each = ["200", "204", "404"].map(|status| (status.to_owned(), 100));
     assert_eq!(run.status, BTreeMap::from(each), "{:?}", run.failures);
@@ -117,7 +117,7 @@ fn answers_to_a_pipeline_in_pieces_are_told_apart() {
     let server = Server::build()
         .answers_in_batches_of(4)
         .start(|seen| Reply::status(200 + (seen.number % 4) as u16, "hello").in_pieces(11));
-    let run = load(&server.url("/"), &["-n", "16", "-c", "1", "--pipeline", "4", "--timeout", "5s"]);
+    let run = load(&server.url("/"), &["-n", "16", "-c", "1", "--pipeline", "4", "--timeout", "30s"]);
     let each = ["200", "201", "202", "203"].map(|status| (status.to_owned(), 4));
     assert_eq!(run.status, BTreeMap::from(each), "{:?}", run.failures);
 }

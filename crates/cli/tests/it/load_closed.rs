@@ -30,10 +30,10 @@ fn requests_with_a_duration_end_at_whichever_comes_first() {
     let server = Server::hello();
     let run = load(&server.url("/"), &["-n", "40", "-d", "1m", "-c", "2"]);
     assert_eq!((run.requests.total, server.requests()), (40, 40));
-    assert!(run.duration_s < 20.0, "{}", run.duration_s);
+    assert!(run.duration_s < 50.0, "{}", run.duration_s);
 
-    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
-    let run = load(&server.url("/"), &["-n", "100000", "-d", "300ms", "-c", "2"]);
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(200)));
+    let run = load(&server.url("/"), &["-n", "100000", "-d", "3s", "-c", "2"]);
     assert!(run.requests.total < 40 && run.requests.total == server.requests(), "{}", run.requests.total);
 }
 
@@ -41,13 +41,13 @@ fn requests_with_a_duration_end_at_whichever_comes_first() {
 fn a_duration_bounds_the_starts_and_every_response_is_awaited() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(30)));
     let begun = Instant::now();
-    let run = load(&server.url("/"), &["-d", "1s", "-c", "4", "-t", "2"]);
-    assert!(begun.elapsed() >= Duration::from_secs(1));
+    let run = load(&server.url("/"), &["-d", "3s", "-c", "4", "-t", "2"]);
+    assert!(begun.elapsed() >= Duration::from_secs(3));
     assert_eq!(run.requests.total, server.requests());
     assert_eq!(run.requests.unfinished, 0);
-    assert!(close(run.duration_s, 1.0, 1e-9), "{}", run.duration_s);
-    // 33 turns of 30 ms each for 4 connections, if nothing else takes time; a busy machine makes it less.
-    assert!((40..=4 * 34).contains(&run.requests.total), "{}", run.requests.total);
+    assert!(close(run.duration_s, 3.0, 1e-9), "{}", run.duration_s);
+    // 100 turns of 30 ms each for 4 connections, if nothing else takes time; a busy machine makes it less.
+    assert!(run.requests.total <= 4 * 101, "{}", run.requests.total);
 }
 
 #[test]
@@ -79,8 +79,9 @@ fn users_whose_start_is_missed_at_the_end_are_not_awaited() {
 #[test]
 fn a_ramp_up_beyond_the_duration_starts_only_those_whose_turn_comes() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(400)));
-    let run = load(&server.url("/"), &["--users", "10", "--ramp-up", "2s", "-d", "500ms", "--loops", "1"]);
-    assert_eq!((run.requests.total, server.requests()), (3, 3), "at 0, 0.2 and 0.4 s");
+    let run = load(&server.url("/"), &["--users", "10", "--ramp-up", "40s", "-d", "7s", "--loops", "1"]);
+    // The second one has 3 s left, in case it begins late.
+    assert_eq!((run.requests.total, server.requests()), (2, 2), "at 0 and 4 s");
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn no_keepalive_takes_a_connection_for_each_request() {
 fn a_pipeline_is_as_deep_as_asked() {
     for (requests, connections) in [("8", "1"), ("64", "2"), ("320", "4")] {
         let server = Server::build().answers_in_batches_of(8).start(|_| Reply::ok("hello"));
-        let flags = ["-n", requests, "-c", connections, "-t", "1", "--pipeline", "8", "--timeout", "3s"];
+        let flags = ["-n", requests, "-c", connections, "-t", "1", "--pipeline", "8", "--timeout", "30s"];
         let output = Weir::new().run(&[&["load", &server.url("/"), "--format", "json"], flags.as_slice()].concat());
         let run = output.json();
         assert_eq!(run.requests.ok.to_string(), requests, "{flags:?}: {:?}", run.failures);
@@ -163,38 +164,36 @@ fn hundreds_of_users_meet_no_failure_of_our_own_making() {
 }
 
 #[test]
-fn a_closed_loop_obeys_littles_law() {
-    let server = Server::start(|seen| Reply::ok("hello").after(Duration::from_millis(2 + seen.number % 7)));
-    for threads in ["1", "2"] {
-        let run = load(&server.url("/"), &["-c", "10", "-d", "1s", "-t", threads]);
-        let product = run.rate_per_s.achieved * run.response_ms.mean.unwrap() / 1e3;
-        assert!(close(product, run.in_flight_mean, 0.05), "X R = {product}, N = {}", run.in_flight_mean);
-        assert!(close(run.in_flight_mean, 10.0, 0.05), "{}", run.in_flight_mean);
-    }
-}
-
-#[test]
 fn the_warm_up_is_left_out_of_the_result_and_not_of_the_series() {
-    let begun = Instant::now();
-    // The first 500 ms are slow, so that one warm-up request in the result would show.
-    let script = move |_: &weir_testing::Seen| {
-        let slow = begun.elapsed() < Duration::from_millis(500);
-        Reply::ok("hello").after(Duration::from_millis(if slow { 400 } else { 20 }))
+    // The first responses are failures, so that one warm-up request in the result would show.
+    let script = |seen: &weir_testing::Seen| {
+        let reply = if seen.number < 2 { Reply::status(503, "") } else { Reply::ok("hello") };
+        reply.after(Duration::from_millis(20))
     };
     let server = Server::start(script);
-    let run = load(&server.url("/"), &["-c", "2", "-d", "2s", "--warmup", "1s"]);
-    assert!(close(run.duration_s, 1.0, 1e-6) && close(run.warmup_s, 1.0, 1e-6));
+    let run = load(&server.url("/"), &["-c", "2", "-d", "6s", "--warmup", "3s"]);
+    assert!(close(run.duration_s, 3.0, 1e-6) && close(run.warmup_s, 3.0, 1e-6));
     assert!(run.requests.total < server.requests());
-    assert!(run.response_ms.max.unwrap() < 400.0, "{}", run.response_ms.max.unwrap());
-    assert_eq!(run.series.iter().map(|point| point.ok).sum::<u64>(), server.requests());
-    let product = run.rate_per_s.achieved * run.response_ms.mean.unwrap() / 1e3;
-    // A response of 20 ms at either end of the second is 2%, and more on a busy machine.
-    assert!(close(product, run.in_flight_mean, 0.15), "X R = {product}, N = {}", run.in_flight_mean);
+    assert_eq!((run.requests.failed, run.requests.ok), (0, run.requests.total), "{:?}", run.failures);
+    let all = run.series.iter().map(|point| (point.ok, point.failed));
+    let (ok, failed) = all.fold((0, 0), |(ok, failed), point| (ok + point.0, failed + point.1));
+    assert_eq!((ok + failed, failed), (server.requests(), 2));
 }
 
 /// What judges a duration or an evenness, and runs alone.
 mod timed {
     use super::*;
+
+    #[test]
+    fn a_closed_loop_obeys_littles_law() {
+        let server = Server::start(|seen| Reply::ok("hello").after(Duration::from_millis(2 + seen.number % 7)));
+        for flags in [&["-d", "1s", "-t", "1"][..], &["-d", "1s", "-t", "2"], &["-d", "2s", "--warmup", "1s"]] {
+            let run = load(&server.url("/"), &[&["-c", "10"], flags].concat());
+            let product = run.rate_per_s.achieved * run.response_ms.mean.unwrap() / 1e3;
+            assert!(close(product, run.in_flight_mean, 0.05), "X R = {product}, N = {}", run.in_flight_mean);
+            assert!(close(run.in_flight_mean, 10.0, 0.05), "{}", run.in_flight_mean);
+        }
+    }
 
     #[test]
     fn users_start_evenly_over_the_ramp_up() {

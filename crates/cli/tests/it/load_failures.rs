@@ -142,7 +142,7 @@ fn a_service_that_speaks_first_is_no_http() {
     let server = Server::build().greeting(Reply::raw("SSH-2.0-OpenSSH_9.2\r\n")).start(|_| Reply::nothing());
     for flags in [["-n", "8", "-c", "2"].as_slice(), &["-n", "8", "-r", "100"]] {
         let before = server.counts().connections;
-        let output = run(&server, &[flags, &["--timeout", "2s"]].concat());
+        let output = run(&server, &[flags, &["--timeout", "30s"]].concat());
         let run = output.json();
         assert_eq!((output.code, run.requests.total), (3, 8));
         assert_eq!(run.failures, only("protocol", 8), "{:?}", run.target.failure_details);

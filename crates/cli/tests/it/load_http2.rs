@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use weir_histogram::percentiles::Percentiles;
 use weir_testing::{Authority, Http2Reply, Http2Service, Reply, Server, Weir, load};
 
 const NAME: &str = "service.test";
@@ -78,7 +79,22 @@ fn bodies_of_any_size_pass_windows_of_any_size_both_ways() {
             weir.write("body", &body);
             let run = weir.load(
                 &server.url("/"),
-                &["--h2c", "--h2-window", own, "-c", "2", "--streams", "3", "-n", "12", "-m", "POST", "-b", "@body"],
+                &[
+                    "--h2c",
+                    "--h2-window",
+                    own,
+                    "-c",
+                    "2",
+                    "--streams",
+                    "3",
+                    "-n",
+                    "12",
+                    "-m",
+                    "POST",
+                    "-b",
+                    "@body",
+                    "-q",
+                ],
             );
             assert_eq!((run.requests.ok, run.bytes.body_in), (12, 12 * size), "{window} {own} {size}");
             assert!(run.bytes.written >= 12 * size && run.bytes.read >= 12 * size, "{:?}", run.bytes);
@@ -215,8 +231,8 @@ fn what_does_not_go_together_is_one_line() {
     }
 }
 
-#[test]
-fn a_stall_of_the_service_counts_from_the_intended_start() {
+/// Response times of 200 requests a second to a service that stands still for half of each second.
+fn stalled_load() -> Percentiles {
     let began = std::time::Instant::now();
     let server = Http2Service::build().start(move |_| {
         // Stands still for the last half second of each second.
@@ -228,13 +244,25 @@ fn a_stall_of_the_service_counts_from_the_intended_start() {
     });
     let run = load(&server.url("/"), &["--h2c", "--streams", "100", "-c", "4", "-r", "200", "-d", "4s"]);
     assert_eq!((run.requests.ok, run.requests.failed), (800, 0), "{:?}", run.failures);
-    // Half of the requests come in a stall, and wait evenly from 0 to 0.5 s.
-    let response = &run.response_ms;
-    assert!((200.0..500.0).contains(&response.p75.unwrap()) && response.p99 > Some(450.0), "{response:?}");
+    run.response_ms
 }
 
+#[test]
+fn a_stall_of_the_service_counts_from_the_intended_start() {
+    // Half of the requests come in a stall, and wait evenly from 0 to 0.5 s; on a busy machine they wait longer.
+    let response = stalled_load();
+    assert!(response.p75 >= Some(200.0) && response.p99 > Some(450.0), "{response:?}");
+}
+
+/// What judges a duration or an evenness, and runs alone.
 mod timed {
     use super::*;
+
+    #[test]
+    fn nothing_but_the_stall_of_the_service_counts() {
+        let response = stalled_load();
+        assert!((200.0..500.0).contains(&response.p75.unwrap()), "{response:?}");
+    }
 
     #[test]
     fn times_are_those_of_the_service_and_the_law_of_little_holds() {

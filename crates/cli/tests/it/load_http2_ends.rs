@@ -49,7 +49,7 @@ fn a_response_that_never_comes_is_a_timeout_and_the_others_go_on() {
         0 => Http2Reply::Silence,
         _ => Http2Reply::ok("fine"),
     });
-    let flags = ["--h2c", "-c", "1", "--streams", "6", "-n", "500", "--timeout", "2s"];
+    let flags = ["--h2c", "-c", "1", "--streams", "12", "-n", "500", "--timeout", "5s", "-q"];
     let run = load(&server.url("/"), &flags);
     assert_eq!((run.requests.ok, run.requests.failed), (490, 10), "{:?}", run.failures);
     assert_eq!(run.failures.get("timeout"), Some(&10));

@@ -136,9 +136,10 @@ fn a_load_that_is_changed_by_hand_is_the_one_of_its_stages() {
     let changes = run.changes.clone().unwrap();
     assert!(changes.made.len() >= 4 && changes.stages.starts_with("100/") && first > 0.0, "{changes:?}");
     assert!((run.duration_s - end).abs() < 0.2, "{} and {end}", run.duration_s);
-    // The same again, by the stages: all arrivals are there.
+    // The same again, by the stages: all arrivals are there. A worker that is late may have sent more before it knew of a
+    // lower rate.
     let again = weir_testing::load(&server.url("/"), &["--stages", &changes.stages]);
-    assert_eq!(run.requests.total, again.requests.total, "{}", changes.stages);
+    assert!(run.requests.total >= again.requests.total, "{} {}", run.requests.total, changes.stages);
     assert_eq!(run.duration_s, again.duration_s);
 }
 
@@ -226,9 +227,9 @@ fn the_users_of_some_loads_are_fixed() {
 #[test]
 fn stages_of_users_are_a_closed_loop() {
     let server = Server::hello();
-    let run = weir_testing::load(&server.url("/"), &["--stages", "0-4u/400ms,4u/400ms,1u/400ms"]);
+    let run = weir_testing::load(&server.url("/"), &["--stages", "0-4u/400ms,4u/4s,1u/400ms"]);
     assert_eq!((run.connections.max, run.connections.opened, run.requests.failed), (4, 4, 0));
-    assert!((run.duration_s - 1.2).abs() < 0.01 && run.requests.total > 10, "{run:?}");
+    assert!((run.duration_s - 4.8).abs() < 0.01 && run.requests.total > 10, "{run:?}");
     let weir = Weir::new();
     for (flags, expected) in [
         (["--stages", "5u/1s", "--users", "3"], "cannot be combined with --users"),
@@ -241,7 +242,7 @@ fn stages_of_users_are_a_closed_loop() {
 }
 
 #[test]
-fn agents_take_changes_over_at_one_time() {
+fn agents_take_changes_over() {
     let server = Server::hello();
     let live = Live::start(&server.url("/"), &["--rate", "100", "-d", "60s", "--on", "local", "--agents", "2"]);
     live.wait_for_start();
@@ -251,9 +252,7 @@ fn agents_take_changes_over_at_one_time() {
     live.changed(&json!("stop"));
     let (code, run) = live.finish();
     assert_eq!((code, run.agents.len()), (0, 2));
-    let stages = run.changes.unwrap().stages;
-    let again = weir_testing::load(&server.url("/"), &["--stages", &stages]);
-    assert_eq!(run.requests.total, again.requests.total, "{stages}");
+    assert_eq!(run.changes.unwrap().stages.matches("300/").count(), 1);
 }
 
 #[test]
@@ -376,4 +375,24 @@ fn the_page_gets_the_checks_and_metrics_of_a_script() {
     let checks = metrics.iter().find(|metric| metric[0] == "checks").unwrap();
     assert_eq!(checks[3]["rate"], json!(1.0), "{checks}");
     drop(live.running);
+}
+
+/// What judges when changes reach the workers, and runs alone.
+mod timed {
+    use super::*;
+
+    #[test]
+    fn a_load_that_is_changed_has_the_arrivals_of_its_stages() {
+        let server = Server::hello();
+        for agents in [&[][..], &["--on", "local", "--agents", "2"]] {
+            let live = Live::start(&server.url("/"), &[&["--rate", "100", "-d", "60s"], agents].concat());
+            live.wait_for_start();
+            live.changed(&json!({ "rate": 300 }));
+            live.changed(&json!("stop"));
+            let (_, run) = live.finish();
+            let stages = run.changes.unwrap().stages;
+            let again = weir_testing::load(&server.url("/"), &["--stages", &stages]);
+            assert_eq!(run.requests.total, again.requests.total, "{agents:?} {stages}");
+        }
+    }
 }

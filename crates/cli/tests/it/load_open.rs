@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -83,14 +83,14 @@ fn stages_have_as_many_arrivals_as_the_area_under_them() {
 fn a_number_of_requests_bounds_the_open_loop_too() {
     for (flags, count) in [
         (["-n", "30", "-r", "100"].as_slice(), 30),
-        (&["-n", "30", "-r", "100", "-d", "10s"], 30),
+        (&["-n", "30", "-r", "100", "-d", "60s"], 30),
         (&["-n", "300", "-r", "100", "-d", "200ms"], 20),
         (&["-n", "30", "--stages", "100/1s", "-t", "2"], 30),
     ] {
         let server = Server::hello();
         let run = load(&server.url("/"), flags);
         assert_eq!((run.requests.total, server.requests()), (count, count), "{flags:?}");
-        assert!(run.duration_s < 1.0, "{}", run.duration_s);
+        assert!(run.duration_s < 50.0, "{}", run.duration_s);
     }
 }
 
@@ -133,7 +133,8 @@ fn what_waits_for_a_connection_keeps_its_intended_start() {
     let run = load(&server.url("/"), &["-r", "60", "-d", "500ms", "-c", "1"]);
     assert_eq!((run.requests.total, run.requests.dropped, server.requests()), (30, 0, 30));
     assert_eq!(server.counts().used, 1);
-    assert!((27..=29).contains(&run.requests.waited), "all but the first ones wait: {}", run.requests.waited);
+    // A stall of weir lets one more find the connection free.
+    assert!((20..=29).contains(&run.requests.waited), "all but the first ones wait: {}", run.requests.waited);
     // The last was meant to start at 483 ms and ends at 30 x 50 ms.
     assert!(run.response_ms.max.unwrap() >= 1500.0 - 484.0, "{}", run.response_ms.max.unwrap());
     // Most wait for hundreds of milliseconds; the service takes none of those, and weir is not late by them.
@@ -143,59 +144,49 @@ fn what_waits_for_a_connection_keeps_its_intended_start() {
         run.service_ms.p50.unwrap()
     );
     assert!(run.connections.max_backlog >= 10, "{}", run.connections.max_backlog);
-    assert!(run.lateness_ms.p50.unwrap() < run.response_ms.p50.unwrap() / 10.0, "{}", run.lateness_ms.p50.unwrap());
+    // Were the wait for a connection lateness, nothing would be left of this.
+    let [response, service, late] = [&run.response_ms, &run.service_ms, &run.lateness_ms].map(|it| it.mean.unwrap());
+    assert!(response - service - late >= 200.0, "{response} {service} {late}");
 }
 
 #[test]
 fn what_waits_beyond_the_timeout_is_dropped_and_counted() {
-    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
-    let output = Weir::new().run(&[
-        "load",
-        &server.url("/"),
-        "-r",
-        "100",
-        "-d",
-        "1s",
-        "-c",
-        "1",
-        "--timeout",
-        "250ms",
-        "--format",
-        "json",
-    ]);
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_secs(1)));
+    let flags = ["-r", "100", "-d", "1s", "-c", "1", "--timeout", "5s", "--format", "json"];
+    let output = Weir::new().run(&[&["load", &server.url("/")], flags.as_slice()].concat());
     let run = output.json();
     assert_eq!(output.code, 0);
     assert_eq!((run.requests.total, run.failures_of("dropped")), (100, run.requests.dropped));
     assert_eq!(run.requests.total, server.requests() + run.requests.dropped);
     assert!(run.requests.dropped >= 80, "{}", run.requests.dropped);
-    // The service takes 100 ms; one that a busy machine delays exceeds the timeout.
+    // The service takes a second; one that a busy machine delays exceeds the timeout.
     assert_eq!(run.requests.failed, run.requests.dropped + run.failures_of("timeout"));
-    assert!(
-        run.response_ms.max.unwrap() >= 250.0 && run.response_ms.max.unwrap() < 1000.0,
-        "{}",
-        run.response_ms.max.unwrap()
-    );
+    // The last that is sent has waited for almost as long as it may. Were all of them sent, the last one would wait for 99 s.
+    let longest = run.response_ms.max.unwrap();
+    assert!((4000.0..40_000.0).contains(&longest), "{longest}");
     assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("never sent")), "{:?}", run.trust);
 }
 
 #[test]
 fn what_is_dropped_in_the_warm_up_is_left_out_as_well() {
-    let begun = Instant::now();
-    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(1500));
+    let begun = OnceLock::new();
+    let script =
+        move |seen: &Seen| Reply::ok("hello").not_before(*begun.get_or_init(|| seen.at) + Duration::from_millis(4500));
     let server = Server::start(script);
-    let flags = ["-r", "200", "-d", "3s", "-c", "1", "--timeout", "1s", "--warmup", "2500ms", "--format", "json"];
+    let flags = ["-r", "100", "-d", "6s", "-c", "1", "--timeout", "4s", "--warmup", "5500ms", "--format", "json"];
     let run = Weir::new().run(&[&["load", &server.url("/")], flags.as_slice()].concat()).json();
-    assert!(close(run.rate_per_s.offered, 200.0, 1e-9));
-    assert_eq!((run.requests.total, run.requests.ok, run.requests.dropped), (100, 100, 0), "{:?}", run.failures);
+    assert!(close(run.rate_per_s.offered, 100.0, 1e-9));
+    assert_eq!((run.requests.total, run.requests.ok, run.requests.dropped), (50, 50, 0), "{:?}", run.failures);
+    assert!(server.requests() < 600, "some of the warm-up were dropped: {}", server.requests());
 }
 
 #[test]
 fn a_service_that_closes_idle_connections_causes_no_failure() {
     let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("hello"));
-    let run = load(&server.url("/"), &["-r", "8", "-d", "2s"]);
-    assert_eq!(run.requests.total, 16);
+    let run = load(&server.url("/"), &["-r", "2", "-d", "4s"]);
+    assert_eq!(run.requests.total, 8);
     assert_few_crossed(&run);
-    assert!(run.connections.opened >= 12, "each was closed before the next arrival: {}", run.connections.opened);
+    assert!(run.connections.opened >= 6, "each was closed before the next arrival: {}", run.connections.opened);
 }
 
 /// Checks that requests have not been sent on closed connections, but for a few: on a busy machine a close can be so late
@@ -208,10 +199,10 @@ fn assert_few_crossed(run: &Run) {
 
 #[test]
 fn a_connection_that_was_closed_since_the_last_look_is_not_used() {
-    // One arrival each 60 ms, and the service closes after 15 ms.
+    // One arrival each 250 ms, and the service closes after 15 ms.
     let server = Server::build().closes_idle_after(Duration::from_millis(15)).start(|_| Reply::ok("hello"));
-    let run = load(&server.url("/"), &["--stages", "16.666/1200ms"]);
-    assert_eq!(run.requests.total, 20);
+    let run = load(&server.url("/"), &["--stages", "4/4s"]);
+    assert_eq!(run.requests.total, 16);
     assert_few_crossed(&run);
 }
 
@@ -251,11 +242,20 @@ fn what_is_offered_with_a_number_of_requests_is_the_rate_and_not_that_until_the_
 #[test]
 fn nobody_is_said_to_have_waited_where_a_connection_was_free_in_time() {
     // One connection, and answers long before the next arrival is due.
-    let server = Server::start(|_| Reply::ok("hello"));
-    let run = load(&server.url("/"), &["-r", "50", "-n", "40", "-c", "1", "--spin"]);
-    let most = run.response_ms.max.unwrap();
-    // A machine that stands still for longer than two arrivals are apart does make the next one wait.
-    assert!(run.requests.waited == 0 || most > 20.0, "{} waited, {most} ms at most", run.requests.waited);
+    let (weir, server) = (Weir::new(), Server::hello());
+    let run = weir.load(&server.url("/"), &["-r", "50", "-n", "40", "-c", "1", "--spin", "--jtl", "log"]);
+    let log = weir.read("log");
+    let mut times: Vec<[u64; 2]> =
+        log.lines().skip(1).map(|line| [0, 1].map(|at| line.split(',').nth(at).unwrap().parse().unwrap())).collect();
+    times.sort_unstable();
+    // A machine that stands still makes those wait that are due before the response to one before them, and the first one
+    // for its connection.
+    let (mut free_at, mut may_wait) = (0, u64::from(times[0][1] > 2));
+    for [due, took] in times {
+        may_wait += u64::from(due <= free_at + 1);
+        free_at = free_at.max(due + took);
+    }
+    assert!(run.requests.waited <= may_wait, "{} waited, {may_wait} had to: {log}", run.requests.waited);
 }
 
 /// Response times in ms, sorted, of arrivals at `rate_per_s` by when their responses were sent; the fastest took no
@@ -320,7 +320,7 @@ fn a_generator_that_stood_still_does_not_trust_itself() {
     // What waited meanwhile had no connection yet; that it was asked for late is the generator's own fault.
     assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("sent late")), "{:?}", run.trust);
     let late = run.lateness_ms.p90.unwrap();
-    assert!((300.0..5000.0).contains(&late), "a fifth of all: {late}");
+    assert!((300.0..60_000.0).contains(&late), "a fifth of all: {late}");
 }
 
 #[test]

@@ -218,7 +218,8 @@ fn large_answers_and_large_requests_come_through_whole() {
         let slow = Server::build().tls(config).reads_every(Duration::from_millis(1));
         let server = slow.start(move |_| Reply::raw(&answer));
         setting.weir.write("body", "y".repeat(LARGE));
-        let flags = ["-n", "2", "-c", "2", "-b", "@body", "--timeout", "5m"];
+        // A load that takes long shows its progress, also without a response.
+        let flags = ["-n", "2", "-c", "2", "-b", "@body", "--timeout", "5m", "-q"];
         let run = setting.load(&server, &flags);
         assert_eq!((run.requests.ok, run.bytes.body_in), (2, 6_000_000), "{:?}", run.target.failure_details);
         assert!(server.seen().iter().all(|seen| seen.body.len() == LARGE));

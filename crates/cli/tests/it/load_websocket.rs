@@ -149,16 +149,16 @@ fn messages_whose_last_connection_is_lost_before_the_end_go_to_new_ones_behind_i
 #[test]
 fn a_message_without_a_reply_times_out_with_its_connection() {
     let serving = Serving::start(&["ws"]);
-    let run = failed_load(&url(&serving, "/silent"), &["-c", "2", "-n", "4", "-b", "x", "--timeout", "300ms"]);
+    let run = failed_load(&url(&serving, "/silent"), &["-c", "2", "-n", "4", "-b", "x", "--timeout", "5s"]);
     assert_eq!((failures(&run, "timeout"), run.requests.failed), (4, 4));
-    assert!(run.failed_ms.min.unwrap() >= 299.9, "{:?}", run.failed_ms);
+    assert!(run.failed_ms.min.unwrap() >= 4999.0, "{:?}", run.failed_ms);
     assert_eq!(run.connections.opened, 4);
 }
 
 #[test]
 fn messages_that_nothing_has_asked_for_are_counted_and_are_not_replies() {
     let serving = Serving::start(&["ws", "--gap", "20ms"]);
-    let run = load(&url(&serving, "/push"), &["-c", "1", "--rate", "10", "-d", "1s", "-b", "x", "--timeout", "2s"]);
+    let run = load(&url(&serving, "/push"), &["-c", "1", "--rate", "10", "-d", "1s", "-b", "x", "--timeout", "30s"]);
     // A pushed message between a message and the next is taken for its reply: without IDs nothing tells them apart.
     assert_eq!(run.requests.ok, 10, "{:?}", run.failures);
     assert!(websocket(&run).unmatched > 10, "{:?}", websocket(&run));
@@ -294,7 +294,7 @@ fn what_does_not_go_with_websocket_is_named() {
 fn replies_are_matched_by_a_value_of_their_json_whatever_their_order() {
     let serving = Serving::start(&["ws", "--delay", "1ms..40ms", "--unordered", "--ignore", "5%", "--seed", "5"]);
     let message = "{\"n\":1,\"id\":\"{{seq}}-{{newUuid}}\"}";
-    let flags = ["-c", "3", "--rate", "200", "-d", "2s", "--timeout", "500ms", "--reply", "jsonpath \"$.id\""];
+    let flags = ["-c", "3", "--rate", "200", "-d", "2s", "-q", "--timeout", "5s", "--reply", "jsonpath \"$.id\""];
     let run = load(&url(&serving, "/"), &[&flags[..], &["-b", message]].concat());
     let stats = stats(&serving);
     assert_eq!((run.requests.total, stats["received"].as_u64()), (400, Some(400)));
@@ -302,10 +302,11 @@ fn replies_are_matched_by_a_value_of_their_json_whatever_their_order() {
     assert_eq!((run.requests.ok, run.connections.opened), (stats["sent"].as_u64().unwrap(), 3), "{:?}", run.failures);
     assert_eq!(failures(&run, "timeout"), 400 - run.requests.ok);
     assert!(failures(&run, "timeout") > 5, "{:?}", run.failures);
-    // Each reply has its own delay: in order the shortest would wait for the longest.
-    assert!(run.service_ms.min.unwrap() < 10.0 && run.service_ms.max.unwrap() >= 30.0, "{:?}", run.service_ms);
+    // Each reply has its own delay: in order the shortest would wait for the longest. A busy machine adds to all of them.
+    let (least, most) = (run.service_ms.min.unwrap(), run.service_ms.max.unwrap());
+    assert!(least < most / 2.0 && most >= 30.0, "{:?}", run.service_ms);
     assert_eq!(websocket(&run).unmatched, 0);
-    assert_eq!(run.target.failure_details["timeout"], "no reply within 500ms");
+    assert_eq!(run.target.failure_details["timeout"], "no reply within 5s");
 }
 
 #[test]

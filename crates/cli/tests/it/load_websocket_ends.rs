@@ -89,7 +89,10 @@ fn an_interrupt_keeps_what_connections_have_heard_so_far() {
     let streams = run.streams.as_ref().unwrap();
     assert!(run.interrupted && run.requests.unfinished == 0, "{:?}", run.requests);
     assert_eq!((streams.responses, streams.stopped, streams.without_events), (2, 2, 0), "{streams:?}");
-    assert!(streams.events > 20 && streams.gap_ms.p50.unwrap() > 5.0, "{streams:?}");
+    // No message is sent before its time: what the machine delays comes nearer to the next, or to the first.
+    let gaps_ms = streams.gap_ms.mean.unwrap() * (streams.events - 2) as f64;
+    let heard_ms = 2.0 * streams.first_event_ms.mean.unwrap() + gaps_ms;
+    assert!(streams.events > 20 && heard_ms > 9.9 * streams.events as f64, "{heard_ms} {streams:?}");
     assert!(streams.first_event_ms.min.unwrap() >= 9.9, "{streams:?}");
     assert!(run.bytes.body_in > 0 && run.bytes.read > run.bytes.body_in, "{:?}", run.bytes);
     let all = lines(&weir, "out.jsonl", "interval");
@@ -164,16 +167,16 @@ fn what_a_service_declines_or_leaves_out_is_named() {
     let weir = Weir::new();
     let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "3", "-c", "1", "--deflate"]);
     assert!(output.stdout.contains("1 without the compression that was offered"), "{output:?}");
-    let first = ["-c", "1", "-n", "1", "--first-message", "hi", "--first-replies", "2", "--timeout", "2s"];
+    let first = ["-c", "1", "-n", "1", "--first-message", "hi", "--first-replies", "2", "--timeout", "5s"];
     let output = weir.run(&[&["load", &url(&serving, "/"), "-b", "x"], &first[..]].concat());
-    let why = "timeout: --first-message 1 has too few replies after 2s, 1 missing; see --first-replies";
+    let why = "timeout: --first-message 1 has too few replies after 5s, 1 missing; see --first-replies";
     assert!(output.stderr.contains(why), "{output:?}");
     // A service that accepts connections, and never responds.
     serving.signal(Signal::STOP);
-    let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "1", "--timeout", "300ms"]);
+    let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "1", "--timeout", "5s"]);
     serving.signal(Signal::CONT);
     let expected = format!(
-        "no WebSocket at {}: no response to the upgrade within 300ms; the connection was accepted, is it an HTTP service?",
+        "no WebSocket at {}: no response to the upgrade within 5s; the connection was accepted, is it an HTTP service?",
         url(&serving, "/")
     );
     assert_eq!((output.code, output.one_line()), (2, expected.as_str()));
@@ -212,7 +215,7 @@ fn a_conversation_is_printed_frame_by_frame() {
     let weir = Weir::new();
     weir.write("large", "y".repeat(3000));
     let address = url(&serving, "/echo");
-    let flags = ["-b", "hello", "-b", "@large", "--subprotocol", "chat.v2", "--timeout", "2s"];
+    let flags = ["-b", "hello", "-b", "@large", "--subprotocol", "chat.v2", "--timeout", "5s"];
     let output = weir.run(&[&["run", &address], &flags[..]].concat());
     let cut = format!("{} ... 952 bytes more; -v prints them", "y".repeat(2048));
     let expected =
@@ -248,7 +251,7 @@ fn data_that_no_message_of_a_conversation_uses_is_a_warning() {
     let serving = Serving::start(&["ws"]);
     let weir = Weir::new();
     weir.write("names.csv", "name\nada\n");
-    let args = ["run", &url(&serving, "/"), "--data", "names.csv", "--timeout", "200ms"];
+    let args = ["run", &url(&serving, "/"), "--data", "names.csv", "--timeout", "5s"];
     let output = weir.run(&[&args[..], &["-b", "x"]].concat());
     assert_eq!(
         (output.code, output.one_line()),
@@ -266,7 +269,7 @@ fn data_that_no_message_of_a_conversation_uses_is_a_warning() {
 #[test]
 fn a_conversation_with_a_service_that_never_pauses_ends_at_the_timeout() {
     let serving = Serving::start(&["ws", "--gap", "0ms"]);
-    let output = Weir::new().run(&["run", &url(&serving, "/push"), "--timeout", "300ms"]);
+    let output = Weir::new().run(&["run", &url(&serving, "/push"), "--timeout", "2s"]);
     assert!(output.code == 0 && output.stdout.ends_with("\n> close 1000 normal closure\n"), "{}", output.code);
 }
 
@@ -275,7 +278,7 @@ fn a_conversation_is_one_json_object_with_its_frames() {
     let serving = Serving::start(&["ws", "--subprotocol", "chat.v2", "--gap", "5ms", "--messages", "2"]);
     let weir = Weir::new();
     weir.write("binary", [0_u8, 255]);
-    let flags = ["-b", "hello", "-b", "@binary", "--subprotocol", "chat.v2", "--timeout", "2s", "--json"];
+    let flags = ["-b", "hello", "-b", "@binary", "--subprotocol", "chat.v2", "--timeout", "5s", "--json"];
     let address = url(&serving, "/echo");
     let output = weir.run(&[&["run", &address], &flags[..]].concat());
     let document: Value = serde_json::from_str(&output.stdout).unwrap();

@@ -333,3 +333,16 @@ fn an_interrupt_ends_a_replay_with_its_report() {
     let run: Run = serde_json::from_str(&weir.read("run.json")).unwrap();
     assert!(run.interrupted && run.requests.total > 0);
 }
+
+/// What judges a duration or an evenness, and runs alone.
+mod timed {
+    use super::*;
+
+    #[test]
+    fn the_requests_of_a_log_are_not_late() {
+        let (weir, server) = (Weir::new(), Server::hello());
+        weir.write("access.log", even(300, 30));
+        let run = run(&weir, &server, &["access.log", "--speed", "100x"]);
+        assert!(run.lateness_ms.p50.unwrap() < 5.0, "{:?}", run.lateness_ms);
+    }
+}

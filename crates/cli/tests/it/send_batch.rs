@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir_testing::{Output, Reply, Server, Weir, closed_address, until};
 
 /// Timeout of each wait of a test.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -74,7 +74,7 @@ fn an_openai_batch_has_an_output_file_and_an_error_file() {
     let (url, prices) =
         (server.url("/base/v1"), r#"{"m": {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-2}}"#);
     weir.write("prices.json", prices);
-    let args = ["--url", &url, "--retries", "0", "--timeout", "500ms", "--prices", "prices.json", "-q"];
+    let args = ["--url", &url, "--retries", "0", "--timeout", "6s", "--prices", "prices.json", "-q"];
     let output = send(&weir, "openai-batch", &args);
     let summary = summary(&output);
     assert_eq!((output.code, &summary["done"], &summary["dead_lettered"]), (1, &1.into(), &3.into()), "{summary}");

@@ -48,26 +48,22 @@ fn refusals(exchange: &Serving) -> u64 {
 
 #[test]
 fn the_reference_workload_is_delivered_without_a_rejection() {
-    // The delay bound has room for a busy machine.
+    // A busy machine delays a request by less than this bound, and a response ends the wait for it.
     let exchange = Serving::start(&["ratelimit", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"]);
     let weir = Weir::new();
     jobs(&weir, 300);
-    let summary = send(&weir, &exchange, &["--limit", "20/1s", "--delay-bound", "500ms", "--ordered"]);
+    let summary = send(&weir, &exchange, &["--limit", "20/1s", "--delay-bound", "20s", "--ordered"]);
     assert_eq!((&summary["done"], &summary["dead_lettered"]), (&300.into(), &0.into()), "{summary}");
-    // What is promised holds within the delay bound, which a machine that stalls may exceed.
-    let was_in_bound = summary["service_ms"]["max"].as_f64().unwrap() < 500.0;
-    if was_in_bound {
-        assert_eq!(summary["failed"], 0, "{summary}");
-        assert_eq!(summary["rejected"], serde_json::json!({ "429": 0, "400": 0 }));
-        assert_eq!(refusals(&exchange), 0);
-    }
+    assert_eq!(summary["failed"], 0, "{summary}");
+    assert_eq!(summary["rejected"], serde_json::json!({ "429": 0, "400": 0 }));
+    assert_eq!(refusals(&exchange), 0);
     let results = weir.read("out.jsonl");
     let mut ids: Vec<String> = Vec::new();
     for line in results.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let id = line["id"].as_str().unwrap().to_owned();
         assert_eq!((&line["state"], &line["status"]), (&"done".into(), &200.into()));
-        assert!(line["attempts"] == 1 || !was_in_bound, "{line}");
+        assert_eq!(line["attempts"], 1, "{line}");
         assert_eq!(line["body"], format!("{{\"req_id\":\"{id}\",\"status\":\"OK\"}}\n"), "each has its own response");
         ids.push(id);
     }
@@ -96,7 +92,7 @@ fn a_run_has_the_history_of_the_one_before_it() {
     let weir = Weir::new();
     // As many as all windows hold: the second run would exceed them without the history.
     jobs(&weir, 100);
-    let args = ["--limit", "20/1s", "--ordered", "--delay-bound", "200ms", "--store", "jobs.db"];
+    let args = ["--limit", "20/1s", "--ordered", "--delay-bound", "20s", "--store", "jobs.db"];
     assert_eq!(send(&weir, &exchange, &args)["done"], 100);
     jobs(&weir, 200);
     let summary = send(&weir, &exchange, &args);
@@ -123,7 +119,7 @@ fn a_limit_that_is_given_too_high_is_corrected_and_all_is_delivered() {
     let weir = Weir::new();
     jobs(&weir, 120);
     let summary =
-        send(&weir, &exchange, &["--limit", "12/500ms", "--ordered", "--delay-bound", "200ms", "--retries", "50"]);
+        send(&weir, &exchange, &["--limit", "12/500ms", "--ordered", "--delay-bound", "20s", "--retries", "50"]);
     assert_eq!((&summary["done"], &summary["dead_lettered"]), (&120.into(), &0.into()), "{summary}");
     assert_eq!(summary["rejected"]["429"].as_u64(), Some(refusals(&exchange)), "{summary}");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use weir_testing::{Reply, Server, Weir, until};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn jobs(weir: &Weir, count: u32) {
     let lines: String = (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
@@ -98,7 +98,9 @@ fn a_pause_goes_on_after_a_kill_and_after_an_orderly_end() {
         });
         running.signal(rustix::process::Signal::INT);
         let output = running.finish();
-        assert!(output.stderr.contains("sending paused until") || output.stderr.is_empty(), "{output:?}");
+        // One that does not listen to signals yet has ended by this one.
+        let has_ended_early = output.code == -1 && output.stdout.is_empty();
+        assert!(has_ended_early || output.stdout.contains("sending paused until"), "{output:?}");
         assert!(is_paused());
     }
     assert_eq!(server.requests(), 1, "a service that asks for ten minutes is not asked again by each start");

@@ -139,12 +139,12 @@ fn a_hanging_request_gets_no_response_and_delays_no_other() {
 
 #[test]
 fn hanging_requests_do_not_delay_shutdown() {
-    let work = always("hang");
+    let work = work(&["--delay", "0ms", "--mix", "hang=1", "--grace", "120s"]);
     let _connection = ask(&work, "");
     until("the request to come in", TEST_TIMEOUT, || open_requests(&work) == 1.0);
     let begun = Instant::now();
     assert_eq!(work.stop().code, 0);
-    assert!(begun.elapsed() < Duration::from_secs(4), "and does not use up its grace of 5 s");
+    assert!(begun.elapsed() < Duration::from_secs(60), "and does not use up its grace of 2 min");
 }
 
 #[test]
@@ -259,19 +259,20 @@ fn phases_repeat_in_order() {
 fn with_a_full_queue_a_request_is_rejected_at_once() {
     let work = work(&["--slots", "1", "--max-queue", "1"]);
     let in_system = |count: u64| until("requests to come in", TEST_TIMEOUT, || stats(&work)["in_system"] == count);
-    let mut first = ask(&work, "?delay_ms=2500");
+    // So long that the others come meanwhile, however late they are.
+    let mut first = ask(&work, "?delay_ms=8000");
     in_system(1);
     let mut second = ask(&work, "?delay_ms=7");
     in_system(2);
     let third = work.get(&format!("{WORK}?delay_ms=0"));
     assert_eq!((third.status, third.text()), (429, "Too many requests"));
     let wait: u64 = third.header("retry-after").unwrap().parse().unwrap();
-    assert!((1..=3).contains(&wait), "{wait}");
+    assert!((1..=8).contains(&wait), "{wait}");
     // Resets take no slot.
     assert!(ask(&work, "?status=reset").is_reset());
-    assert_eq!(time(&first.answer()), 2500);
+    assert_eq!(time(&first.answer()), 8000);
     let waited = time(&second.answer());
-    assert!(waited > 7 && waited <= 2507, "it waits for the first: {waited}");
+    assert!(waited > 7 && waited <= 8007, "it waits for the first: {waited}");
     assert_eq!(work.get(&format!("{WORK}?delay_ms=0")).status, 200);
     let stats = stats(&work);
     assert_eq!(
@@ -285,7 +286,7 @@ fn with_a_full_queue_a_request_is_rejected_at_once() {
 #[test]
 fn the_default_queue_has_20_slots() {
     let work = work(&["--slots", "2"]);
-    let mut busy: Vec<Raw> = (0..2).map(|_| ask(&work, "?delay_ms=2500")).collect();
+    let mut busy: Vec<Raw> = (0..2).map(|_| ask(&work, "?delay_ms=8000")).collect();
     until("the servers to be busy", TEST_TIMEOUT, || stats(&work)["in_system"] == 2);
     busy.extend((0..20).map(|_| ask(&work, "?delay_ms=0")));
     until("the queue to be full", TEST_TIMEOUT, || stats(&work)["in_system"] == 22);
@@ -296,12 +297,14 @@ fn the_default_queue_has_20_slots() {
 #[test]
 fn overflow_slow_rejects_nothing_and_degrades() {
     let work = work(&["--slots", "1", "--overflow", "slow"]);
-    let mut all = vec![ask(&work, "?delay_ms=1000")];
+    let mut all = vec![ask(&work, "?delay_ms=6000")];
     until("the first to come in", TEST_TIMEOUT, || stats(&work)["in_system"] == 1);
-    all.extend((0..9).map(|_| ask(&work, "?delay_ms=50")));
+    all.extend((0..9).map(|_| ask(&work, "?delay_ms=100")));
     let times: Vec<u64> = all.iter_mut().map(|connection| time(&connection.answer())).collect();
-    // Without degradation: 1000 + 9 x 50 in total; with it, the last request alone takes 10 x 50.
-    assert!(times[9] > 1450 && times[9] <= 1000 + 50 * 54, "{times:?}");
+    // Without degradation: 6000 + 9 x 100 in total; with it, the last request alone takes 10 x 100. All may come late by
+    // the difference.
+    let most = *times.iter().max().unwrap();
+    assert!(most > 6900 && most <= 6000 + 100 * 54, "{times:?}");
     assert_eq!(stats(&work)["rejected"], 0);
 }
 

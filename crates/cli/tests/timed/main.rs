@@ -1,6 +1,7 @@
-//! Several `weir send` that share a Redis server, within a bound on delays: a program of its own, since the work of other
-//! tests beside it would exceed the bound.
+//! What judges times and waits for most of its own: several `weir send` that share a Redis server, within a bound on
+//! delays, and recoveries of services. A program of its own, since the work of other tests beside it would change these times.
 
+mod capacity_recovery;
 mod send_redis;
 mod send_redis_clock;
 mod send_redis_durability;

@@ -100,8 +100,16 @@ impl<'a> HostileConnection<'a> {
         self.stream.shutdown(Shutdown::Write)?;
         self.stream.set_read_timeout(Some(DRAIN_TIMEOUT))?;
         let mut rest = [0; 4096];
-        while self.stream.read(&mut rest)? > 0 {}
-        Ok(())
+        loop {
+            match self.stream.read(&mut rest) {
+                Ok(0) => return Ok(()),
+                // A read with a timeout ends so when this process was stopped for a while.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => {
+                    read?;
+                }
+            }
+        }
     }
 
     fn serve(&mut self) -> io::Result<()> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use weir_testing::{Serving, Weir};
 
 /// Timeout of waits; far above all expected times.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A gateway with this configuration.
 fn configured(text: &str) -> Serving {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_testing::{Answer, Gate, Raw, Reply, Server, Serving, Weir};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 const WAITING: &str = "weir_gate_queue_length{upstream=\"backend\"}";
 const IN_FLIGHT: &str = "weir_gate_in_flight{upstream=\"backend\"}";
 

@@ -82,7 +82,7 @@ fn a_failing_host_is_ejected_and_returns() {
     let good = Server::hello();
     let health = OutlierRule {
         consecutive_failures: 3,
-        base_ejection: ms(500),
+        base_ejection: ms(5000),
         max_ejected_fraction: 0.5,
         ..OutlierRule::default()
     };
@@ -93,7 +93,7 @@ fn a_failing_host_is_ejected_and_returns() {
         assert_eq!(good, 27, "after three failures nothing goes there");
         assert_eq!(out(&engine), [true, false]);
         *well.lock().unwrap() = true;
-        engine.timer().sleep(ms(500)).await;
+        engine.timer().sleep(ms(5000)).await;
         assert_eq!(calls(&engine, &plan, 30).await, 30);
         assert_eq!(out(&engine), [false, false]);
         assert!(ill.requests() > 10, "{}", ill.requests());
@@ -109,13 +109,10 @@ fn a_host_that_hangs_until_the_deadline_is_ejected() {
         max_ejected_fraction: 0.5,
         ..OutlierRule::default()
     };
-    let policy = Policy { deadline: ms(20), ..Policy::default() };
+    let policy = Policy { deadline: ms(4000), ..Policy::default() };
     let plan = CallPlan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
     calling(async |engine| {
-        let good = calls(&engine, &plan, 20).await;
-        // On a busy machine another one may be late.
-        assert!((15..=18).contains(&good), "{good}");
-        assert_eq!(hangs.requests(), 2);
+        assert_eq!((calls(&engine, &plan, 20).await, hangs.requests()), (18, 2));
     });
 }
 

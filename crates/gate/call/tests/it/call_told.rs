@@ -45,13 +45,13 @@ fn many(deadline: Nanos) -> Policy {
 #[test]
 fn attempts_have_the_remaining_time() {
     let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
-    let plan = told(&server, many(ms(1000)));
+    let plan = told(&server, many(ms(60_000)));
     calling(async |engine| {
-        for caller in [Nanos::NEVER, engine.timer().now() + ms(700)] {
+        for caller in [Nanos::NEVER, engine.timer().now() + ms(30_000)] {
             let before = server.requests() as usize;
             let story = call(&engine, &plan, caller, None).await;
             assert_eq!(story.attempts.len(), 4, "{story}");
-            let deadline = caller.min(story.began + ms(1000));
+            let deadline = caller.min(story.began + ms(60_000));
             for (name, form) in FORMS {
                 let seen = &server.seen()[before..];
                 let mut said: Vec<Nanos> =
@@ -61,7 +61,7 @@ fn attempts_have_the_remaining_time() {
                 for (said, attempt) in said.into_iter().zip(&story.attempts) {
                     let left = deadline - attempt.launched;
                     // Never more; a machine that stands still between launch and send leaves less.
-                    let fine = said <= left && said + ms(200) > left;
+                    let fine = said <= left && said + ms(10_000) > left;
                     assert!(fine, "{name}: {said} while {left} are left");
                 }
             }
@@ -75,7 +75,7 @@ fn without_a_deadline_there_are_no_deadline_headers() {
     let plan = told(&server, Policy::default());
     calling(async |engine| {
         call(&engine, &plan, Nanos::NEVER, None).await;
-        call(&engine, &plan, engine.timer().now() + ms(5000), None).await;
+        call(&engine, &plan, engine.timer().now() + ms(60_000), None).await;
     });
     let said = server.seen().iter().map(|seen| FORMS.map(|(name, _)| seen.header(name).is_some())).collect::<Vec<_>>();
     assert_eq!(said, [[false; 3], [true; 3]]);
@@ -84,7 +84,7 @@ fn without_a_deadline_there_are_no_deadline_headers() {
 #[test]
 fn attempts_are_spans_in_the_callers_trace() {
     let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
-    let plan = plan(many(ms(1000)), &server);
+    let plan = plan(many(ms(60_000)), &server);
     calling(async |engine| {
         let trace = TraceContext { trace_id: 0xabc, span_id: u64::MAX - 1, flags: 1 };
         let story = call(&engine, &plan, Nanos::NEVER, Some(trace)).await;
@@ -92,10 +92,12 @@ fn attempts_are_spans_in_the_callers_trace() {
         call(&engine, &plan, Nanos::NEVER, None).await;
     });
     let seen = server.seen();
-    let spans = ["ffffffffffffffff", "0000000000000001", "0000000000000002", "0000000000000003"];
-    for (seen, span) in seen.iter().zip(spans) {
-        let expected = format!("00-00000000000000000000000000000abc-{span}-01");
-        assert_eq!(seen.header("traceparent"), Some(expected.as_str()));
+    let spans = ["0000000000000001", "0000000000000002", "0000000000000003", "ffffffffffffffff"];
+    // Attempts side by side may arrive in another order.
+    let mut parents: Vec<&str> = seen[..4].iter().map(|seen| seen.header("traceparent").unwrap()).collect();
+    parents.sort_unstable();
+    assert_eq!(parents, spans.map(|span| format!("00-00000000000000000000000000000abc-{span}-01")));
+    for seen in &seen[..4] {
         assert_eq!(seen.header("tracestate"), Some("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));
     }
     assert_eq!((seen.len(), seen[4].header("traceparent")), (8, None));

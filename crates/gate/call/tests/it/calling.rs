@@ -1,8 +1,9 @@
 //! An event loop that makes calls.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -82,6 +83,20 @@ pub(crate) async fn get_directly(engine: &CallEngine, plan: &Arc<CallPlan>) -> R
     }
     let ended = engine.resume(begun.map(Box::new), &request, OutgoingBody::Empty, &|_| {}).await;
     ended.map(|response| response.body)
+}
+
+/// Polls a call until a condition holds.
+pub(crate) async fn until<T>(call: &mut (impl Future<Output = T> + Unpin), wanted: impl Fn() -> bool) {
+    let come = async {
+        while !wanted() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        _ = call => panic!("it ended"),
+        () = come => {}
+        () = tokio::time::sleep(Duration::from_secs(120)) => panic!("waited in vain"),
+    }
 }
 
 /// The whole body.

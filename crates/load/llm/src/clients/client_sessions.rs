@@ -5,15 +5,12 @@ use weir_base::rng::SeededRng;
 
 use super::client_arrivals::{ClientArrival, ClientArrivals};
 use super::client_mix::ClientMix;
-use super::load_client::LoadClient;
+use super::load_client::{LoadClient, MAX_TURNS, MIN_TURNS};
 use crate::random_prompts::stream;
 use crate::trace::{PromptPiece, TracePrompt, TraceSession, TraceTurn, TurnDependency, TurnTrigger, name_hash};
 
 /// Stream of random numbers that a client's sessions are made from.
 const SESSION_SALT: u64 = 0x6c6c_6d0c;
-/// Turns of a conversation.
-pub(super) const MIN_TURNS: u64 = 2;
-pub(super) const MAX_TURNS: u64 = 200;
 
 /// Sessions of all clients with their arrivals, in the order of time.
 ///

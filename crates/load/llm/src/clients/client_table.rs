@@ -7,8 +7,7 @@ use weir_load::steps::ThinkTime;
 use weir_pace::notation;
 use weir_pace::schedule::{Arrivals, Burstiness, LoadStage, WeibullShape};
 
-use super::client_sessions::{MAX_TURNS, MIN_TURNS};
-use super::load_client::LoadClient;
+use super::load_client::{LoadClient, MAX_TURNS, MIN_TURNS};
 use crate::TokenCount;
 
 /// Length of a rate without an end: ten years.

@@ -10,6 +10,9 @@ use crate::trace::name_hash;
 
 /// Stream of random numbers that seeds of clients are made from.
 const CLIENT_SALT: u64 = 0x6c6c_6d0b;
+/// Turns of a conversation.
+pub(super) const MIN_TURNS: u64 = 2;
+pub(super) const MAX_TURNS: u64 = 200;
 
 /// Client of a composition: when its sessions arrive, and what they ask.
 #[derive(Clone, Debug, PartialEq)]

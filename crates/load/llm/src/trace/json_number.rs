@@ -50,7 +50,7 @@ impl Visitor<'_> for TimeVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<TimeNumber, E> {
         text.parse()
             .map(TimeNumber::Whole)
-            .map_err(|_| E::custom(format_args!("'{}' is no number of a time", text.escape_debug())))
+            .map_err(|_| E::custom(format_args!("not a number of a time: '{}'", text.escape_debug())))
     }
 }
 

@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the server's")]
 
+use std::future::{Future as _, poll_fn};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
@@ -76,37 +79,43 @@ impl StatelessService for Scripted {
     }
 }
 
-/// Waits that start in another order than they end, some of them dropped.
-async fn order(context: &RequestContext) -> String {
-    // Waits that end together are polled in order of creation: after a stall of the machine, try again.
-    for _ in 0..100 {
-        let (ended, late) = order_once(context).await;
-        if late < Nanos::from_millis(4) {
-            return format!("{ended:?}");
-        }
-    }
-    "the machine is late each time".to_owned()
+/// Wakes a task, and notes which wait did.
+struct Noted {
+    wait_ms: u64,
+    woken: Arc<Mutex<Vec<u64>>>,
+    task: Waker,
 }
 
-/// The waits in order of their ends, and the largest lateness.
-async fn order_once(context: &RequestContext) -> (Vec<u64>, Nanos) {
-    let ended = std::cell::RefCell::new(Vec::new());
-    let late = std::cell::Cell::new(Nanos::ZERO);
-    let begun = context.now();
-    let wait = async |ms: u64| {
-        let until = begun + Nanos::from_millis(ms);
-        context.sleep_until(until).await;
-        ended.borrow_mut().push(ms);
-        late.set(late.get().max(context.now() - until));
-    };
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {
+        self.woken.lock().unwrap().push(self.wait_ms);
+        self.task.wake_by_ref();
+    }
+}
+
+/// Waits that start in another order than they end, some of them dropped, in the order in which they wake: a task that is
+/// late polls those that have ended meanwhile in the order of their creation.
+async fn order(context: &RequestContext) -> String {
+    let woken = Arc::new(Mutex::new(Vec::new()));
+    // None ends before all have begun.
+    let begun = context.now() + Nanos::from_secs(1);
     {
-        let given_up = context.sleep(Nanos::from_millis(3));
-        let mut given_up = std::pin::pin!(given_up);
-        let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx))).await;
+        let mut given_up = context.sleep_until(begun + Nanos::from_millis(3));
+        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut given_up).poll(cx))).await;
         assert!(polled.is_pending());
     }
-    tokio::join!(wait(40), wait(15), wait(25), wait(15), wait(0), wait(5));
-    (ended.into_inner(), late.get())
+    let mut waits: Vec<_> =
+        [40, 15, 25, 15, 0, 5].map(|ms| (ms, context.sleep_until(begun + Nanos::from_millis(ms)))).into();
+    poll_fn(|cx| {
+        waits.retain_mut(|(wait_ms, wait)| {
+            let noted = Noted { wait_ms: *wait_ms, woken: Arc::clone(&woken), task: cx.waker().clone() };
+            Pin::new(wait).poll(&mut Context::from_waker(&Waker::from(Arc::new(noted)))).is_pending()
+        });
+        if waits.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    let woken = woken.lock().unwrap();
+    format!("{woken:?}")
 }
 
 /// Number of waits that ended early.

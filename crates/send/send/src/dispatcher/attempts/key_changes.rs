@@ -3,7 +3,7 @@
 
 use super::super::channels::{AttemptEvent, KeyAcquisition, KeyLeaseEvent, KeyLeaseUpdate, ReportEvent, post};
 use super::AttemptLoop;
-use super::leased_job::LeasedJob;
+use super::leased_job::{LeasedJob, SentMark};
 use crate::sender_error::SenderError;
 use crate::store::JobStep;
 use weir_delivery::dispatch::{DispatchAction, Event, HostId, JobId};
@@ -82,10 +82,20 @@ impl AttemptLoop {
         let unsent: Vec<(JobId, u32)> = unsent.map(|(job, attempt)| (job, attempt.attempt)).collect();
         for (job, attempt) in unsent {
             self.cancel(job, "the lease of its key expired");
+            self.uncount_attempt(job);
             self.dispatch.on(self.now(), Event::Recalled(job, attempt), actions);
         }
         for queued in self.marks.take_awaiting(|queued| keys.contains(&queued.key)) {
             self.dispatch.on(self.now(), Event::Recalled(queued.job, queued.attempt), actions);
+        }
+    }
+
+    /// Takes back the count of an attempt of which nothing was sent, and its mark, if the store can.
+    pub(super) fn uncount_attempt(&mut self, job: JobId) {
+        let Some(leased) = self.jobs.get_mut(&job) else { return };
+        leased.uncount_attempt();
+        if leased.attempts_since_claim == 0 && self.context.store.unmark_sent(leased.lease) {
+            leased.mark = SentMark::Unset;
         }
     }
 

@@ -28,7 +28,7 @@ use self::end_condition::EndCondition;
 use self::held_keys::HeldKeys;
 pub use self::hosts::HostProgress;
 use self::hosts::SenderHosts;
-use self::leased_job::{FinishedResponse, LeasedJob, SentMark};
+use self::leased_job::{FinishedResponse, LeasedJob};
 use self::marks::{MissingMark, SendMarks};
 use self::outcomes::Outcomes;
 use self::pending_claim::PendingClaim;
@@ -377,10 +377,7 @@ impl AttemptLoop {
         let record = leased.fail_attempt(now, error.text.into_owned());
         record.into_iter().for_each(|record| self.outcomes.report(ReportEvent::AttemptEnded(record)));
         if error.kind.is_unsent() {
-            leased.uncount_attempt();
-            if leased.attempts_since_claim == 0 && self.context.store.unmark_sent(leased.lease) {
-                leased.mark = SentMark::Unset;
-            }
+            self.uncount_attempt(job);
         }
         self.handle_event(now, Event::Failed(job, number, error.kind));
     }
