@@ -1,11 +1,14 @@
-//! `weir capacity --recovery` without a verdict, and its command. Verdicts are in the program `timed`.
+//! `weir capacity --recovery` without a verdict, its command, and a service behind the gateway. Other verdicts are in the
+//! program `timed`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
 use weir_testing::{Reply, Server, Serving, Weir};
 
-/// 2 slots of 20 ms: 100/s. Requests whose callers have gone are served all the same.
-const SERVICE: [&str; 9] = ["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"];
+#[path = "../timed/recovery_setting.rs"]
+mod recovery_setting;
+
+use self::recovery_setting::{RETRY_STORM, SERVICE, test_recovery};
 
 #[test]
 fn a_command_that_fails_and_a_load_that_is_too_high_give_no_verdict() {
@@ -62,5 +65,19 @@ fn what_cannot_be_tested_is_one_line_and_exit_code_2() {
         let output = weir.run(&[&["capacity"], args].concat());
         assert_eq!(output.code, 2, "{args:?}: {output:?}");
         assert!(output.stderr.contains(words), "{args:?}: {output:?}");
+    }
+}
+
+/// Beside other tests calls take other times, which a gateway follows, and by which "recovered" is judged.
+mod timed {
+    use super::*;
+
+    #[test]
+    fn the_same_service_recovers_behind_the_gateway_with_its_policies() {
+        let serving = Serving::start(&SERVICE);
+        let gate = Serving::gate(&["--upstream", &serving.url]);
+        let (value, output) = test_recovery(&format!("{}/api/work", gate.url), &RETRY_STORM);
+        let verdict = value["recovery"]["verdict"].as_str();
+        assert!(matches!(verdict, Some("recovered" | "undisturbed")) && output.code == 0, "{value:#}");
     }
 }

@@ -1,28 +1,14 @@
 //! `weir capacity --recovery`: services whose fate is known by construction, alone and behind the gateway. The judgement
 //! has its exact tests in virtual time; these are about the load, its clients and its phases.
-//!
-//! Calls take other times beside what computes, which a gateway follows, and by which "recovered" is judged.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
-use weir_testing::{Output, Reply, Server, Serving, Weir};
+use weir_testing::{Reply, Server, Serving, Weir};
 
-/// 2 slots of 20 ms: 100/s. Requests whose callers have gone are served all the same.
-const SERVICE: [&str; 9] = ["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"];
-
-/// At 45/s, which with all retries is 135/s, and a spike that leaves 8 s of work to a service of 100/s. A stall of the host
-/// for half a second leaves less work than the second after which clients give up.
-const RETRY_STORM: [&str; 6] = ["--load", "45", "--trigger", "spike:8x,3s", "--timeout", "1s"];
+use super::recovery_setting::{RETRY_STORM, SERVICE, test_recovery};
 
 /// At 50/s, with a spike that leaves 2 s of work, which is done within 4 s.
 const PATIENT: [&str; 8] = ["--load", "50", "--trigger", "spike:4x,2s", "--retries", "0", "--timeout", "30s"];
-
-fn test_recovery(url: &str, args: &[&str]) -> (Value, Output) {
-    let of_all = ["capacity", url, "--recovery", "--step-time", "4s", "--format", "json", "-q"];
-    let output = Weir::new().run(&[&of_all, args].concat());
-    let value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
-    (value, output)
-}
 
 fn requests_per_call(value: &Value, phase: &str) -> f64 {
     let phases = value["recovery"]["phases"].as_array().unwrap();
@@ -38,15 +24,6 @@ fn the_same_service_recovers_from_clients_that_do_not_retry() {
     assert_eq!((value["recovery"]["verdict"].as_str(), output.code), (Some("recovered"), 0), "{value:#}");
     assert!(value["recovery"]["recovery_s"].as_u64().is_some_and(|s| s >= 1), "{value:#}");
     assert_eq!(value["recovery"]["rest"], Value::Null);
-}
-
-#[test]
-fn the_same_service_recovers_behind_the_gateway_with_its_policies() {
-    let serving = Serving::start(&SERVICE);
-    let gate = Serving::gate(&["--upstream", &serving.url]);
-    let (value, output) = test_recovery(&format!("{}/api/work", gate.url), &RETRY_STORM);
-    let verdict = value["recovery"]["verdict"].as_str();
-    assert!(matches!(verdict, Some("recovered" | "undisturbed")) && output.code == 0, "{value:#}");
 }
 
 #[test]

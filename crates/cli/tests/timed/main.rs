@@ -2,6 +2,7 @@
 //! delays, and recoveries of services. A program of its own, since the work of other tests beside it would change these times.
 
 mod capacity_recovery;
+mod recovery_setting;
 mod send_redis;
 mod send_redis_clock;
 mod send_redis_durability;
