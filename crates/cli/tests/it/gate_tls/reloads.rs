@@ -78,7 +78,7 @@ fn no_call_fails_while_certificates_are_reloaded() {
         for round in 0..20 {
             authority.issue("localhost").files(&gate.weir, &round.to_string());
             let tls = format!("certificates = [{{ cert = \"{round}.pem\", key = \"{round}-key.pem\" }}]");
-            gate.weir.write("gate.toml", config(&server, &tls, ""));
+            gate.weir.write_over("gate.toml", &config(&server, &tls, ""));
             let before = server.requests();
             gate.signal(Signal::HUP);
             until("some calls", PATIENCE, || server.requests() > before + 20);
