@@ -48,6 +48,8 @@ fn a_call_takes_the_tokens_that_its_header_has() {
     let over = ask("a", "1");
     let wait: u64 = over.header("retry-after").unwrap().parse().unwrap();
     assert!(over.status == 429 && wait > 0 && wait <= 360, "{wait}");
+    // Beyond 64 bits, too, a weight is more than a bucket holds.
+    assert_eq!(ask("b", "99999999999999999999").status, 429);
     let never = ask("b", "11");
     assert_eq!((never.status, never.header("retry-after")), (429, None));
     assert!(never.text().contains("more than its caller's rate limit allows at once"), "{}", never.text());

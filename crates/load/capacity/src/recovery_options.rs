@@ -56,6 +56,7 @@ const TIMEOUT_FACTOR: u32 = 5;
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Lowest load, in calls per second: a second of fewer shows too little.
 const MIN_LOAD_PER_S: f64 = 5.0;
+/// Highest load, as of a search.
 const MAX_LOAD_PER_S: f64 = 1e6;
 /// Observations that the rest of a test may take: of a queue that drains, at rest, and after the return.
 const MAX_OBSERVATIONS: u64 = 8;

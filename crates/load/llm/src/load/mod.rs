@@ -4,9 +4,9 @@
 //! - [`LlmLoad`]: the same checked, ready to run; [`SweepValues`]: several loads; [`SearchedLoad`]: what a search changes
 //! - [`LlmProgram`], `llm_shared`, `llm_thread`: conversations as users of a load
 //! - [`ConversationOptions`]: the same in agents
-//! - [`TraceOptions`], [`ReplayedTrace`]: arrivals and lengths of a trace; `trace_reader`, `trace_feeder`,
-//!   `trace_turns`, `trace_tally`: how it is read; `session_source`: a trace, or sessions of clients, which are
-//!   `client_composer`'s; `client_times`: times of the responses to each client
+//! - [`TraceOptions`], [`ReplayedTrace`]: arrivals and lengths of a trace; `trace_reader`, `session_window`,
+//!   `trace_feeder`, `trace_tally`: how it is read; `session_source`: a trace, or sessions of clients, which are
+//!   `client_composer`'s; `traced_run`: what of it was sent, and the times of each client
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, [`TokenCounter`]: tokens that a server does not report
 //!

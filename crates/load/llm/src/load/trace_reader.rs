@@ -56,7 +56,6 @@ impl TraceReader {
         };
         let reader = TraceLines::new(asked.format, &first, asked.block_tokens)
             .map_err(|why| format!("--trace: {}: {why}; --trace-format names a format", lines.place()))?;
-        // A session begins with its first request, wherever others of its name stand, if nothing waits for a response.
         let rule =
             TurnRule { names_all: reader.format() == TraceFormat::Agentic, chains: asked.pacing != TraceLoop::Open };
         let mut own = Self {
