@@ -83,7 +83,7 @@ packages=(--workspace --locked)
 python=(.venv/bin/python)
 
 case $suite in
-    test) steps=(build unit doc integration python timed) ;;
+    test) steps=(build unit doc integration python timed timed-python) ;;
     test-all) steps=(wide-build wide-rust wide-python) ;;
     *)
         echo "test: unknown suite '$suite'; choose test or test-all" >&2
@@ -97,13 +97,21 @@ step() {
         build) run build cargo test "${packages[@]}" --no-run ;;
         unit) run unit "${python[@]}" scripts/rust_tests.py unit ;;
         doc) run doc cargo test "${packages[@]}" --no-fail-fast --doc ;;
-        integration) run integration env WEIR_EXAMPLES_BUILT=1 "${python[@]}" scripts/rust_tests.py integration ;;
-        python) run python "${python[@]}" scripts/python_tests.py package ;;
+        # These two beside each other: both wait more than they compute.
+        integration) run integration env WEIR_EXAMPLES_BUILT=1 "${python[@]}" scripts/rust_tests.py integration & ;;
+        python)
+            run python "${python[@]}" scripts/python_tests.py package
+            wait
+            ;;
         timed) run timed "${python[@]}" scripts/rust_tests.py timed ;;
+        timed-python) run timed-python "${python[@]}" scripts/python_tests.py timed ;;
         # Benchmarks are compiled and not run.
         wide-build) run wide-build cargo build "${packages[@]}" --benches ;;
-        wide-rust) run wide-rust "${python[@]}" scripts/rust_tests.py wide ;;
-        wide-python) run wide-python "${python[@]}" scripts/python_tests.py wide ;;
+        wide-rust) run wide-rust "${python[@]}" scripts/rust_tests.py wide & ;;
+        wide-python)
+            run wide-python "${python[@]}" scripts/python_tests.py wide
+            wait
+            ;;
     esac
 }
 

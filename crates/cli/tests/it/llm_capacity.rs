@@ -27,30 +27,3 @@ fn rates_are_searched_under_percentiles_of_tokens() {
     // Where others take the machine, a service may not keep up.
     assert_eq!(code, i32::from(found["passes"].is_null()), "{found}");
 }
-
-/// What judges a duration or an evenness, and runs alone.
-mod timed {
-    use super::*;
-
-    #[test]
-    fn concurrency_is_searched_under_the_goodput_of_requests() {
-        let goodput = ["--capacity", "concurrency", "--goodput", "tpot:12ms", "--slo", "goodput>50%"];
-        let (code, found) = search(&[&goodput[..], &["--from", "2", "--to", "16"]].concat());
-        assert_eq!(code, 0, "{found}");
-        let bounds = [&found["passes"], &found["fails"]].map(|load| load.as_f64().unwrap());
-        assert!((2.0..8.0).contains(&bounds[0]) && (4.0..=8.0).contains(&bounds[1]), "{found}");
-        assert!(found["reason"].as_str().unwrap().starts_with("goodput>50%: goodput "), "{}", found["reason"]);
-    }
-
-    #[test]
-    fn gaps_of_a_stream_are_objectives_of_a_search() {
-        let serving = Serving::start(&["stream", "--events", "5", "--gap", "20ms"]);
-        let flags = ["-q", "--format", "json", "--slo", "gap.p50<5ms", "--step-time", "3s", "--from", "8", "--to", "8"];
-        let output = Weir::new()
-            .run(&[&["capacity", &format!("{}/sse", serving.url), "--stream", "--closed"], &flags[..]].concat());
-        assert_eq!(output.code, 1, "{output:?}");
-        for words in ["misses gap.p50<5ms without load", "p50 gap between events "] {
-            assert!(output.stdout.contains(words), "{}", output.stdout);
-        }
-    }
-}

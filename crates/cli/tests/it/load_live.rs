@@ -246,9 +246,14 @@ fn agents_take_changes_over() {
     let server = Server::hello();
     let live = Live::start(&server.url("/"), &["--rate", "100", "-d", "60s", "--on", "local", "--agents", "2"]);
     live.wait_for_start();
-    live.changed(&json!({ "rate": 300 }));
+    let from = live.changed(&json!({ "rate": 300 }));
     let mut events = live.events(&live.operator, None);
-    assert!(events.next("bins")["bins"].is_array());
+    let interval = events.next("hello")["interval_s"].as_f64().unwrap();
+    // A change of the same millisecond would take its place.
+    until("the change to hold", PATIENCE, || {
+        let last = events.next("bins")["bins"].as_array().unwrap().last().cloned();
+        last.is_some_and(|bin| bin["n"].as_f64().unwrap() * interval > from)
+    });
     live.changed(&json!("stop"));
     let (code, run) = live.finish();
     assert_eq!((code, run.agents.len()), (0, 2));

@@ -142,7 +142,6 @@ impl<'a, F: Flow> Worker<'a, F> {
     /// Waits for something to do, and does it.
     #[inline]
     fn turn(&mut self, ready: &mut Vec<ReadinessEvent>) {
-        self.take_changes();
         let mut polled = self.wait(ready);
         if !polled && !F::has_idle(self) {
             // A response that frees a connection is better than a new connection.
@@ -150,6 +149,8 @@ impl<'a, F: Flow> Worker<'a, F> {
             self.drain_events(ready);
             polled = true;
         }
+        // After the wait: one that wakes late would send by what no longer holds.
+        self.take_changes();
         self.start_due();
         // Once per turn, where most are in flight, and not per request.
         self.results.counters.sample_in_flight();
