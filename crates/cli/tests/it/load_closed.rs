@@ -180,6 +180,23 @@ fn the_warm_up_is_left_out_of_the_result_and_not_of_the_series() {
     assert_eq!((ok + failed, failed), (server.requests(), 2));
 }
 
+#[test]
+fn stages_of_users_are_a_closed_loop() {
+    let server = Server::hello();
+    let run = weir_testing::load(&server.url("/"), &["--stages", "0-4u/400ms,4u/4s,1u/400ms"]);
+    assert_eq!((run.connections.max, run.connections.opened, run.requests.failed), (4, 4, 0));
+    assert!((run.duration_s - 4.8).abs() < 0.01 && run.requests.total > 10, "{run:?}");
+    let weir = Weir::new();
+    for (flags, expected) in [
+        (["--stages", "5u/1s", "--users", "3"], "cannot be combined with --users"),
+        (["--stages", "5u/1s", "-n", "3"], "--stages with users and --requests"),
+        (["--stages", "5u/1s,5/1s", "-c", "1"], "the others are of users"),
+    ] {
+        let output = weir.run(&[&["load", "http://127.0.0.1:1/"], flags.as_slice()].concat());
+        assert!(output.code == 2 && output.one_line().contains(expected), "{output:?}");
+    }
+}
+
 /// What judges a duration or an evenness, and runs alone.
 mod timed {
     use super::*;
