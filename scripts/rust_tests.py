@@ -135,6 +135,9 @@ def run_part(program: Program, part: str) -> str | None:
         if code is None:
             print(f"{program.title()} did not end within {PROGRAM_TIMEOUT_S} s. These tests hang:")
             print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
+        elif code and "... FAILED" not in text:
+            # It died, by a signal or in a thread of its own; the list of failures has its name.
+            print(f"test {program.title()} ... FAILED", flush=True)
     return None if code == 0 else f"{program.title()} ended with {code}"
 
 
