@@ -60,7 +60,7 @@ bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	-benches/peers.sh
 	.venv/bin/python benches/run.py $(BENCH)
 
-build-times: ## what building and testing cost, cold and after a change; over two hours
+build-times: ## what building costs, cold and after a change; some 20 minutes
 	scripts/setup.sh check
 	python3 scripts/build_times.py
 
