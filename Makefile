@@ -18,6 +18,9 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
+# What the compiler keeps for the next change takes it a minute and 3.4 GB; the inner loop (CONTRIBUTING.md) builds by crate.
+test test-all: export CARGO_INCREMENTAL = 0
+
 test: ## whether a change is right: tests in Rust, and those of the Python package
 	scripts/setup.sh test
 	scripts/test.sh test
