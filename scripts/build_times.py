@@ -195,11 +195,12 @@ INSTALL = "python3 -m venv .venv && .venv/bin/pip install -q ."
 GATE_FILE, DECISION_FILE = "crates/gate/gate/src/routes.rs", "crates/gate/resilience/src/policy.rs"
 DELIVERY_FILE = "crates/send/delivery/src/lib.rs"
 GATE_TESTS, DELIVERY_TESTS = (f"cargo test --locked -p weir-{name} --lib" for name in ("gate", "delivery"))
+SUITE = "CARGO_INCREMENTAL=0 scripts/setup.sh test"
 RELEASE = "cargo build --locked -p weir-cli --release"
 
 STEPS = [
     Step("`make demo` in a fresh clone, to its end", SECOND, 150, cold("make demo")),
-    Step("what `make test` installs and builds in a fresh clone", SECOND, None, cold("CARGO_INCREMENTAL=0 scripts/setup.sh test")),
+    Step("what `make test` installs and builds in a fresh clone", SECOND, None, cold(SUITE)),
     Step(
         "change of a file of gate, then `cargo test -p weir-gate --lib`",
         SECOND,

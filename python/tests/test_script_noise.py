@@ -120,7 +120,7 @@ class Shopper(weir.User):
 """
     (tmp_path / "shop.py").write_text(text)
     with noise.relay(service.port) as relay:
-        load = ["load", "-s", "shop.py", relay.url, "--users", "6", "-d", "3s", "-q", "--out", "run.json"]
+        load = ["load", "-s", "shop.py", relay.url, "--users", "6", "-d", "10m", "-q", "--out", "run.json"]
         with started(sys.executable, "-c", START, *load, cwd=tmp_path) as process:
             _until("the load to begin", lambda: len(service.seen) > 50)
             relay.outage(manner)
@@ -128,9 +128,10 @@ class Shopper(weir.User):
             relay.restore()
             after = len(service.seen)
             _until("users to go on", lambda: len(service.seen) > after + 50)
+            process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=TIMEOUT_S)
     run = _run(tmp_path)
-    assert process.returncode == 0, err
+    assert process.returncode == 130, err
     assert run.requests.failed > 0, "there was an outage"
     # A request without a response raises nothing that the script has to catch here.
     assert "raised" not in err
