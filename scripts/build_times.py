@@ -170,7 +170,7 @@ def import_time(script: str) -> Callable[[], float]:
         times = []
         for _ in range(21):
             # Not in the clone's own folder, whose sources would be imported.
-            command = [PLACE / ".venv/bin/python", "-X", "importtime", "-c", script]
+            command = [str(PLACE / ".venv/bin/python"), "-X", "importtime", "-c", script]
             done = subprocess.run(command, cwd=PLACE / "target", stderr=subprocess.PIPE, text=True, check=True)
             rows = [line.split("|") for line in done.stderr.splitlines() if "weir" in line or "_weir" in line]
             # A module that another one of the package imports stands indented below it, and is counted there.
